@@ -1,0 +1,57 @@
+# Everything here works on a fresh machine with Python 3.11 and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export OMP_NUM_THREADS ?= 2
+export TOKENIZERS_PARALLELISM = false
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint format check bench docs constraints clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+setup: $(READY) ## Make .venv with the package, its extras and the development tools
+
+# Torch comes pinned from constraints.txt: unpinned, pip pulls gigabytes of CUDA.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,minilm,dev]'
+	touch $(READY)
+
+demo: $(READY) ## Ask the built-in archive a few questions (ONCE=1: answer once and exit)
+	@$(BIN)/python -m askonce.cli.demo $(if $(ONCE),--once)
+
+test: $(READY) ## Run the tests (what CI runs)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+test-all: $(READY) ## Run the tests, the slow ones too
+	$(BIN)/python -m pytest -q -n 2
+
+lint: $(READY) ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## Put the code in its usual form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+check: lint test ## Lint, types and tests
+
+bench: $(READY) ## Measure speed ratios on this machine (JSON on stdout)
+	$(BIN)/python benchmarks/speed.py
+
+docs: $(READY) ## Write the generated reference pages anew
+	$(BIN)/python -m askonce.cli.reference docs/reference
+
+constraints: ## Update every pinned version but torch's, then look at the diff
+	rm -rf $(VENV)-pin && $(PYTHON) -m venv $(VENV)-pin
+	grep '^torch==' constraints.txt > $(VENV)-pin/torch.txt
+	$(VENV)-pin/bin/pip install --quiet -c $(VENV)-pin/torch.txt -e '.[demo,minilm,dev]'
+	(cat $(VENV)-pin/torch.txt; $(VENV)-pin/bin/pip freeze --exclude-editable | grep -v '^torch==' | sort) > constraints.txt
+	rm -rf $(VENV)-pin
+
+clean: ## Remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,48 @@
+"""Everything a user can mend; the command line and the server show these as one line."""
+
+from pathlib import Path
+
+
+class AskonceError(Exception):
+    """Base of all errors that are about the user's input rather than about our code."""
+
+
+class DataError(AskonceError):
+    """A file does not hold what it should: says where, what was expected and what was found."""
+
+    def __init__(
+        self, path: Path | str, expected: str, found: object = None, line: int | None = None
+    ) -> None:
+        place = f"{path}, line {line}" if line is not None else f"{path}"
+        message = f"{place}: expected {expected}"
+        if found is not None:
+            message += f", found {shorten(found)}"
+        super().__init__(message)
+        self.path, self.expected, self.found, self.line = path, expected, found, line
+
+
+class ConfigError(AskonceError):
+    """A setting has an unknown name or an impossible value."""
+
+
+class UnknownName(ConfigError):
+    """A name that no registry holds; the message lists the nearest ones."""
+
+
+class NotAnEncoder(AskonceError):
+    """A model that compares both texts together was asked for vectors."""
+
+
+class MissingExtra(AskonceError):
+    """An optional package is not installed; the message holds the command that installs it."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {package!r}: pip install -c constraints.txt 'askonce[{extra}]'"
+        )
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """The value as it would be typed, cut so that a message stays one line."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

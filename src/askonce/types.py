@@ -1,0 +1,115 @@
+"""The nouns of Askonce that hold no tensors: posts, pools, datasets."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+PostKind = Literal["question", "answer"]
+LinkKind = Literal["duplicate", "related"]
+TokeniserName = Literal["words", "whitespace"]
+ProtocolName = Literal["trec", "clean", "drop_no_pos"]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A question or an answer as written, with what a forum knows of it."""
+
+    id: str
+    title: str = ""
+    body: str = ""
+    kind: PostKind = "question"
+    parent: str | None = None  # the question that an answer answers
+    score: int | None = None  # votes
+    accepted: bool = False
+    tags: tuple[str, ...] = ()
+    created: str | None = None  # ISO 8601
+
+    @property
+    def text(self) -> str:
+        """Title and body as one text."""
+        return f"{self.title}\n{self.body}" if self.title and self.body else self.title or self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One question points at another: ``source`` is a duplicate of, or related to, ``target``."""
+
+    source: str
+    target: str
+    kind: LinkKind = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One query, its candidates and their labels: the unit of training and of evaluation.
+
+    ``labels`` are 0 for wrong and 1 or more for right. ``missed`` are right posts that the search
+    which made the pool did not find: no candidates, but they count as relevant, so that a metric
+    is not flattered by a weak first stage. ``given`` are scores that came with the data.
+    """
+
+    query: Post
+    candidates: tuple[Post, ...]
+    labels: tuple[int, ...]
+    missed: tuple[Post, ...] = ()
+    given: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name, values in (("labels", self.labels), ("given", self.given)):
+            if values is not None and len(values) != len(self.candidates):
+                raise ValueError(
+                    f"pool {self.query.id!r} has {len(self.candidates)} candidates "
+                    f"but {len(values)} {name}"
+                )
+
+    @property
+    def positives(self) -> tuple[Post, ...]:
+        """All right posts, found or missed."""
+        found = (c for c, label in zip(self.candidates, self.labels, strict=True) if label > 0)
+        return (*found, *self.missed)
+
+    @property
+    def negatives(self) -> tuple[Post, ...]:
+        """The candidates that are wrong."""
+        pairs = zip(self.candidates, self.labels, strict=True)
+        return tuple(c for c, label in pairs if label <= 0)
+
+
+Split = Sequence[Pool]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Named splits of Pools, and which of them to train on, to choose on and to report on."""
+
+    name: str
+    splits: Mapping[str, Split]
+    train: str = "train"
+    dev: str = "dev"
+    test: str = "test"
+    protocol: ProtocolName = "trec"
+    tokeniser: TokeniserName = "words"
+    corpus: Sequence[Post] = field(
+        default=()
+    )  # the whole answer space, where it is more than the pools
+
+    def split(self, name: str) -> Split:
+        """A split by its own name or by its role (``train``, ``dev``, ``test``)."""
+        roles = {"train": self.train, "dev": self.dev, "test": self.test}
+        return self.splits[name if name in self.splits else roles.get(name, name)]
+
+    @cached_property
+    def posts(self) -> dict[str, Post]:
+        """Every candidate of every split and of the corpus by id, each once."""
+        posts = {post.id: post for post in self.corpus}
+        for post in candidates(pool for split in self.splits.values() for pool in split):
+            posts.setdefault(post.id, post)
+        return posts
+
+
+def candidates(pools: Iterable[Pool]) -> Iterator[Post]:
+    """Every post that may be ranked in some pool; a post of several pools comes several times."""
+    for pool in pools:
+        yield from pool.candidates
+        yield from pool.missed

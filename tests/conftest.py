@@ -1,0 +1,16 @@
+"""What several tests share: where the benchmark data is, and posts of every awkward kind."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+DATA = Path(os.environ.get("ASKONCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of benchmark data; tests that need it are skipped where it is absent."""
+    if not DATA.is_dir():
+        pytest.skip(f"no benchmark data at {DATA}; set ASKONCE_DATA to its folder")
+    return DATA
