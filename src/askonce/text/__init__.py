@@ -1,0 +1,1 @@
+"""From written text to numbers: HTML, words, vocabulary, word vectors, batches."""

@@ -1,0 +1,103 @@
+"""Posts as numbers: padded rows of word codes with a mask, in the views text, title and body."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from askonce.text.vocabulary import PAD, UNK
+
+
+class Numbers(NamedTuple):
+    """One post as word codes: the row of a known word, a negative hash for an unknown one."""
+
+    title: np.ndarray
+    body: np.ndarray
+
+    @property
+    def text(self) -> np.ndarray:
+        """Title and body as one sequence."""
+        if not len(self.body):
+            return self.title
+        return np.concatenate(self) if len(self.title) else self.body
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The words of B texts as one padded table.
+
+    An empty text is one word of zeros: its first place holds PAD, and the mask lets it be read.
+    So every row has at least one word, and no pooling divides by nothing.
+    """
+
+    codes: Tensor  # (B, T)
+    lengths: Tensor  # (B,), at least 1
+
+    @classmethod
+    def of(cls, texts: Sequence[np.ndarray]) -> "View":
+        """Pad the texts to the longest of them."""
+        counts = np.fromiter(map(len, texts), np.int64, len(texts))  # (B,)
+        lengths = np.maximum(counts, 1)
+        codes = np.full((len(texts), int(lengths.max(initial=1))), PAD, dtype=np.int64)  # (B, T)
+        filled = np.arange(codes.shape[1]) < counts[:, None]  # (B, T)
+        if texts:
+            codes[filled] = np.concatenate(texts)
+        return cls(torch.from_numpy(codes), torch.from_numpy(lengths))
+
+    @cached_property
+    def ids(self) -> Tensor:
+        """Rows of the vocabulary: every unknown word is UNK."""
+        return self.codes.masked_fill(self.codes < 0, UNK)  # (B, T)
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """True where there is a word, or the one zero word of an empty text."""
+        places = torch.arange(self.codes.shape[1], device=self.codes.device)
+        return places < self.lengths[:, None]  # (B, T)
+
+    @cached_property
+    def real(self) -> Tensor:
+        """True where a word was written; differs from the mask only for empty texts."""
+        return self.codes != PAD  # (B, T)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def select(self, rows: Tensor) -> "View":
+        """These rows in this order; a row may come several times."""
+        lengths = self.lengths[rows]
+        return View(self.codes[rows, : int(lengths.max()) if len(lengths) else 1], lengths)
+
+    def to(self, device: torch.device | str) -> "View":
+        """The same words on another device."""
+        return View(self.codes.to(device), self.lengths.to(device))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B posts as numbers; each view is padded when it is first asked for."""
+
+    posts: Sequence[Numbers]
+    device: torch.device | str = "cpu"
+
+    @cached_property
+    def text(self) -> View:
+        """Title and body as one text."""
+        return View.of([post.text for post in self.posts]).to(self.device)
+
+    @cached_property
+    def title(self) -> View:
+        """The titles alone."""
+        return View.of([post.title for post in self.posts]).to(self.device)
+
+    @cached_property
+    def body(self) -> View:
+        """The bodies alone."""
+        return View.of([post.body for post in self.posts]).to(self.device)
+
+    def __len__(self) -> int:
+        return len(self.posts)

@@ -1,0 +1,57 @@
+"""A tokeniser with a vocabulary: turns posts into batches, always in the same way."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from askonce.text.batch import Batch, Numbers
+from askonce.text.tokenise import TOKENISERS
+from askonce.text.vocabulary import Vocabulary
+from askonce.types import Post, TokeniserName
+
+NO_WORDS = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """How a model reads: which tokeniser, which words, and how many of them."""
+
+    vocabulary: Vocabulary
+    tokeniser: TokeniserName = "words"
+    max_words: int | None = None  # of title and of body, each; the rest is not read
+
+    @classmethod
+    def build(
+        cls,
+        posts: Iterable[Post],
+        tokeniser: TokeniserName = "words",
+        min_count: int = 1,
+        max_words: int | None = None,
+    ) -> "Lexicon":
+        """Count the words of these posts."""
+        tokenise = TOKENISERS[tokeniser]
+        words = (tokenise(post.text) for post in posts)
+        return cls(Vocabulary.build(words, min_count=min_count), tokeniser, max_words)
+
+    @cached_property
+    def _tokenise(self) -> Callable[[str], list[str]]:
+        return TOKENISERS[self.tokeniser]
+
+    def words(self, text: str) -> list[str]:
+        """The words that a model reads of a text."""
+        return self._tokenise(text)[: self.max_words]
+
+    def numbers(self, post: Post) -> Numbers:
+        """One post as word codes."""
+        encode = self.vocabulary.encode
+        return Numbers(encode(self.words(post.title)), encode(self.words(post.body)))
+
+    def line(self, text: str) -> Numbers:
+        """A bare text as word codes: a title without a body."""
+        return Numbers(self.vocabulary.encode(self.words(text)), NO_WORDS)
+
+    def batch(self, posts: Sequence[Post]) -> Batch:
+        """Posts as one batch."""
+        return Batch([self.numbers(post) for post in posts])

@@ -1,0 +1,120 @@
+"""Word vectors: hold them, join two sets of them, and lay them out for a vocabulary."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from askonce.errors import ConfigError
+from askonce.text.vocabulary import PAD, SPECIAL, Vocabulary
+
+RANGE = 0.25  # random vectors are uniform in ±RANGE, as is usual since Kim's CNN
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """One vector per word."""
+
+    words: list[str]
+    matrix: np.ndarray  # (V, E), float32
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
+            raise ValueError(f"{len(self.words)} words but vectors of shape {self.matrix.shape}")
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+        return self.matrix.shape[1]
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Word to row; of a word that comes twice, the first row."""
+        last = len(self.words) - 1
+        return {word: last - n for n, word in enumerate(reversed(self.words))}
+
+    def __getitem__(self, word: str) -> np.ndarray:
+        return self.matrix[self.rows[word]]
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.rows
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+class Coverage(NamedTuple):
+    """The share of a vocabulary that has vectors: of its words, and of the tokens it counted."""
+
+    words: float
+    tokens: float
+
+
+def coverage(vocabulary: Vocabulary, vectors: WordVectors) -> Coverage:
+    """How much of the vocabulary has a vector."""
+    words, counts = vocabulary.words[len(SPECIAL) :], vocabulary.counts[len(SPECIAL) :]
+    known = np.fromiter((word in vectors.rows for word in words), bool, len(words))
+    if not len(words):
+        return Coverage(0.0, 0.0)
+    return Coverage(float(known.mean()), float(counts[known].sum() / max(counts.sum(), 1)))
+
+
+def fuse(pretrained: WordVectors, own: WordVectors) -> WordVectors:
+    """The pretrained vectors, and our own for the words they lack.
+
+    Our own are scaled to the mean length of the pretrained ones, so that neither kind dominates a
+    sum; their directions belong to a different space.
+    """
+    if pretrained.dim != own.dim:
+        raise ConfigError(
+            f"pretrained vectors have {pretrained.dim} numbers and our own {own.dim}; "
+            f"train them with dim={pretrained.dim}"
+        )
+    lacking = [row for row, word in enumerate(own.words) if word not in pretrained]
+    if not lacking:
+        return pretrained
+    scale = _mean_norm(pretrained.matrix) / (_mean_norm(own.matrix) or 1.0)
+    return WordVectors(
+        pretrained.words + [own.words[row] for row in lacking],
+        np.concatenate([pretrained.matrix, own.matrix[lacking] * np.float32(scale)]),
+    )
+
+
+def vectors_for(
+    vocabulary: Vocabulary,
+    vectors: WordVectors | None = None,
+    dim: int | None = None,
+    seed: int = 1,
+) -> np.ndarray:
+    """The table of word vectors for a model, one row per word of the vocabulary.
+
+    A word without a vector gets a random one that depends on the word and the seed alone, so it is
+    the same in every vocabulary. Padding is zeros. ``dim`` is needed only without ``vectors``.
+    """
+    if vectors is None:
+        vectors = WordVectors([], np.empty((0, 100 if dim is None else dim), np.float32))
+    elif dim not in (None, vectors.dim):
+        raise ConfigError(f"dim = {dim}, but the word vectors have {vectors.dim} numbers")
+    rows = np.fromiter((vectors.rows.get(w, -1) for w in vocabulary.words), int, len(vocabulary))
+    rows[: len(SPECIAL)] = -1
+    table = np.empty((len(vocabulary), vectors.dim), np.float32)  # (V, E)
+    table[rows >= 0] = vectors.matrix[rows[rows >= 0]]
+    unknown = np.flatnonzero(rows < 0)
+    table[unknown] = _random_vectors([vocabulary.words[n] for n in unknown], vectors.dim, seed)
+    table[PAD] = 0
+    return table
+
+
+def _random_vectors(words: Sequence[str], dim: int, seed: int) -> np.ndarray:
+    """Uniform numbers out of a hash of each word: the same everywhere, in any order of words."""
+    keys = (f"{seed} {word}".encode("utf-8", "surrogatepass") for word in words)
+    raw = b"".join(hashlib.shake_128(key).digest(4 * dim) for key in keys)
+    numbers = np.frombuffer(raw, "<u4").reshape(len(words), dim)  # (words, E)
+    return ((numbers / 2**31 - 1) * RANGE).astype(np.float32)
+
+
+def _mean_norm(matrix: np.ndarray) -> float:
+    return float(np.linalg.norm(matrix, axis=1).mean()) if len(matrix) else 0.0
