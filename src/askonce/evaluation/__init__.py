@@ -1,0 +1,45 @@
+"""Tell rankings apart: trec_eval's figures, three protocols, ties, significance."""
+
+from askonce.evaluation.metrics import METRICS, Report, evaluate, random_expectation
+from askonce.evaluation.significance import (
+    Comparison,
+    Interval,
+    Summary,
+    bootstrap_interval,
+    compare,
+    summarise,
+)
+from askonce.evaluation.ties import TIE_RULES, TieRule
+from askonce.evaluation.trec_files import (
+    Qrels,
+    Run,
+    pools_to_qrels,
+    pools_to_run,
+    read_qrels,
+    read_run,
+    write_qrels,
+    write_run,
+)
+
+__all__ = [
+    "METRICS",
+    "TIE_RULES",
+    "Comparison",
+    "Interval",
+    "Qrels",
+    "Report",
+    "Run",
+    "Summary",
+    "TieRule",
+    "bootstrap_interval",
+    "compare",
+    "evaluate",
+    "pools_to_qrels",
+    "pools_to_run",
+    "random_expectation",
+    "read_qrels",
+    "read_run",
+    "summarise",
+    "write_qrels",
+    "write_run",
+]

@@ -1,0 +1,89 @@
+"""MAP, MRR, P@1, P@5 and nDCG@10 as trec_eval computes them, for a run against qrels."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from askonce.errors import AskonceError, UnknownName
+from askonce.evaluation.protocols import counted_queries
+from askonce.evaluation.ties import TIE_RULES, Ranking, TieRule, expected_values
+from askonce.evaluation.trec_files import Qrels, Run
+from askonce.registry import nearest
+from askonce.types import ProtocolName
+
+METRICS = ("MAP", "MRR", "P@1", "P@5", "nDCG@10")
+
+
+@dataclass(frozen=True)
+class Report:
+    """How well a run ranks: the mean of each metric, and its value for each query that counts."""
+
+    queries: int
+    metrics: dict[str, float]
+    per_query: dict[str, dict[str, float]]  # query -> metric -> value
+    tied_positives: int  # relevant candidates with the score of a wrong one of the same query
+    unanswered: int  # queries that count, as 0, because the run lacks them
+    ignored: int  # queries of the run that the qrels lack
+
+    @property
+    def accuracy(self) -> float:
+        """InsuranceQA's name for P@1: the share of queries with any right answer on top."""
+        return self.metrics["P@1"]
+
+    def values(self, metric: str) -> dict[str, float]:
+        """One metric by query, as significance tests want it."""
+        if metric not in METRICS:
+            raise UnknownName(f"no metric is called {metric!r}; {nearest(metric, METRICS)}")
+        return {query: values[metric] for query, values in self.per_query.items()}
+
+
+def evaluate(
+    qrels: Qrels, run: Run, protocol: ProtocolName = "trec", ties: TieRule = "trec"
+) -> Report:
+    """Measure a run. P@k divides by k; a relevant document that the run lacks counts as missed."""
+    if ties not in TIE_RULES:
+        raise UnknownName(f"no tie rule is called {ties!r}; {nearest(ties, TIE_RULES)}")
+    queries = counted_queries(qrels, protocol)
+    rankings = {q: Ranking.of(q, run[q], qrels[q]) for q in queries if run.get(q)}
+    if not rankings:
+        raise AskonceError(
+            f"the run answers none of the {len(queries)} queries that count: it holds "
+            f"{next(iter(run), 'nothing')!r}, the qrels {queries[0]!r}"
+        )
+    if ties == "expected":
+        found = {query: expected_values(ranking) for query, ranking in rankings.items()}
+    else:
+        found = _trec_eval(qrels, {q: ranking.settled(ties) for q, ranking in rankings.items()})
+    per_query = {query: found.get(query) or dict.fromkeys(METRICS, 0.0) for query in queries}
+    return Report(
+        queries=len(queries),
+        metrics={m: fmean(values[m] for values in per_query.values()) for m in METRICS},
+        per_query=per_query,
+        tied_positives=sum(ranking.tied_positives() for ranking in rankings.values()),
+        unanswered=len(queries) - len(rankings),
+        ignored=sum(query not in qrels for query in run),
+    )
+
+
+def random_expectation(
+    qrels: Qrels, candidates: Mapping[str, Iterable[str]], protocol: ProtocolName = "trec"
+) -> Report:
+    """What ranking the candidates of each query at random gets on average, exactly.
+
+    ``candidates`` are document ids by query. A run will do: its scores are not looked at.
+    """
+    constant = {query: dict.fromkeys(documents, 0.0) for query, documents in candidates.items()}
+    return evaluate(qrels, constant, protocol, ties="expected")
+
+
+def _trec_eval(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
+    """Every metric of every query of the run, from trec_eval's own code."""
+    import ir_measures
+    from ir_measures import AP, RR, P, nDCG
+
+    measures = dict(zip((AP, RR, P @ 1, P @ 5, nDCG @ 10), METRICS, strict=True))
+    judged = {query: dict(qrels[query]) for query in run}
+    values: dict[str, dict[str, float]] = {query: dict.fromkeys(METRICS, 0.0) for query in run}
+    for metric in ir_measures.pytrec_eval.iter_calc(list(measures), judged, run):
+        values[metric.query_id][measures[metric.measure]] = metric.value
+    return values
