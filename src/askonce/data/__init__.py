@@ -1,0 +1,1 @@
+"""Small data that Askonce carries: an archive of its own to try things on."""
