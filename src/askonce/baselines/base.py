@@ -1,0 +1,79 @@
+"""What a baseline is: it may learn from a dataset, then gives each candidate of a pool a score."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from askonce.text.lexicon import Lexicon
+from askonce.text.read_vectors import read_vectors
+from askonce.text.tokenise import TOKENISERS
+from askonce.text.train_vectors import train_skipgram
+from askonce.text.vectors import WordVectors
+from askonce.types import Dataset, Pool, Post
+
+
+@dataclass
+class Material:
+    """What a baseline may learn from: the dataset, where word vectors are, and the seed.
+
+    Labels come from the training split only. Counts of words come from every candidate text, as
+    in a search engine, which has indexed what it is asked for.
+    """
+
+    dataset: Dataset
+    vectors_path: Path | None = None
+    seed: int = 1
+    _words: dict[str, list[str]] = field(default_factory=dict, repr=False)
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, tokenised once however many baselines read it."""
+        if text not in self._words:
+            self._words[text] = TOKENISERS[self.dataset.tokeniser](text)
+        return self._words[text]
+
+    @cached_property
+    def posts(self) -> list[Post]:
+        """Every candidate of the dataset, each once."""
+        return list(self.dataset.posts.values())
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of all candidates with their counts."""
+        return Lexicon.build(self.posts, self.dataset.tokeniser)
+
+    @cached_property
+    def vectors(self) -> WordVectors:
+        """Word vectors from the named file, or else trained on the candidates' own text."""
+        if self.vectors_path is None:
+            texts = [self.words(post.text) for post in self.posts]
+            return train_skipgram(texts, min_count=2, seed=self.seed)
+        queries = (pool.query for split in self.dataset.splits.values() for pool in split)
+        wanted = {word for post in (*self.posts, *queries) for word in self.words(post.text)}
+        return read_vectors(self.vectors_path, only=wanted)
+
+    def pools(self, split: str) -> Sequence[Pool]:
+        """The pools of a split or role; none when the dataset lacks it."""
+        try:
+            return self.dataset.split(split)
+        except KeyError:
+            return ()
+
+
+class Baseline(ABC):
+    """Learns from a Material, then scores."""
+
+    constant: ClassVar[bool] = False  # all scores are equal, so ties decide: print the expectation
+    seeded: ClassVar[bool] = False  # another seed gives other scores
+
+    @abstractmethod
+    def fit(self, material: Material) -> None:
+        """Count or learn what scoring needs."""
+
+    @abstractmethod
+    def score(self, pool: Pool) -> np.ndarray:
+        """One value per candidate, higher is better."""

@@ -1,0 +1,44 @@
+"""Two rows that read no text: chance, and the scores that came with the data."""
+
+import numpy as np
+
+from askonce.baselines import BASELINES
+from askonce.baselines.base import Baseline, Material
+from askonce.errors import AskonceError
+from askonce.types import Pool
+
+
+@BASELINES.add("random", "chance")
+class Random(Baseline):
+    """What chance gets: equal scores for all, measured at the expectation over all orders."""
+
+    constant = True
+
+    def fit(self, material: Material) -> None:
+        """Nothing to learn."""
+
+    def score(self, pool: Pool) -> np.ndarray:
+        """Zero for every candidate."""
+        return np.zeros(len(pool.candidates))
+
+
+@BASELINES.add("given", "shipped")
+class Given(Baseline):
+    """The order that came with the data, such as the BM25 column of AskUbuntu.
+
+    Equal scores keep the order in which the file lists them, as the search that made them did.
+    """
+
+    def fit(self, material: Material) -> None:
+        """Nothing to learn."""
+
+    def score(self, pool: Pool) -> np.ndarray:
+        """Minus the place in the given order."""
+        if pool.given is None:
+            raise AskonceError(
+                f"the data gives no scores for query {pool.query.id!r}; leave 'given' out"
+            )
+        order = np.argsort(-np.asarray(pool.given), kind="stable")
+        places = np.empty(len(order))
+        places[order] = -np.arange(len(order), dtype=float)
+        return places

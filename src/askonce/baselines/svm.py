@@ -1,0 +1,42 @@
+"""The linear SVM re-ranker over similarity features that Lei et al. compare with."""
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from askonce.baselines import BASELINES
+from askonce.baselines.base import Baseline, Material
+from askonce.baselines.bm25 import BM25
+from askonce.baselines.linear import LinearBaseline
+from askonce.baselines.overlap import OverlapFeatures
+from askonce.baselines.tfidf import VARIANTS
+from askonce.baselines.word_vectors import IdfWordVectors
+from askonce.types import Pool
+
+
+@BASELINES.add("svm", "linear-svm")
+class LinearSvm(LinearBaseline):
+    """Linear SVM over BM25, six TF-IDF cosines, the word-vector cosine, word overlap and length."""
+
+    def prepare(self, material: Material) -> None:
+        """Fit every similarity that is a feature."""
+        kinds: list[type[Baseline]] = [BM25, *VARIANTS, IdfWordVectors]
+        self._similarities = [kind() for kind in kinds]
+        for similarity in self._similarities:
+            similarity.fit(material)
+        self._overlap = OverlapFeatures(material)
+        self._words = material.words
+
+    def features(self, pool: Pool) -> np.ndarray:
+        """One column per similarity, four of overlap, and the log of the candidate's length."""
+        columns = [similarity.score(pool) for similarity in self._similarities]
+        lengths = [len(self._words(post.text)) for post in pool.candidates]
+        return np.column_stack([*columns, self._overlap(pool), np.log1p(lengths)])  # (n, 13)
+
+    @staticmethod
+    def untrained(features: np.ndarray) -> np.ndarray:
+        """Without labels: BM25."""
+        return features[:, 0]
+
+    def classifier(self, seed: int) -> LinearSVC:
+        """Squared hinge in the primal, since there are far more pairs than features."""
+        return LinearSVC(C=0.1, class_weight="balanced", dual=False, random_state=seed)

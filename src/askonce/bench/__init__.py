@@ -1,0 +1,1 @@
+"""Run rankers on datasets and put their figures side by side."""

@@ -1,0 +1,1 @@
+"""Indexes: add posts, remove them, search them."""

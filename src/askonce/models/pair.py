@@ -1,0 +1,97 @@
+"""A Matcher that looks at both texts together, and may be told which words they share."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from askonce.models.base import Matcher, Side, States, Words
+from askonce.models.layers import Overlap, WordEmbedding, found_in
+from askonce.text.batch import Batch, View
+
+
+@dataclass(frozen=True)
+class PairConfig:
+    """Settings that every pair model takes."""
+
+    overlap: bool = False  # the four word-overlap features join the last layer
+    flags: bool = False  # each word says whether the partner text has it too
+    train_words: bool = False  # update the word vectors
+
+
+class PairMatcher(Matcher):
+    """A Matcher with optional overlap features and match flags.
+
+    A subclass says what states it makes of word vectors (``states``) and how it compares them
+    (``compare``). With flags a text cannot be read before its partner is known, so ``read`` keeps
+    the words only and ``match`` does the rest.
+    """
+
+    config: PairConfig
+
+    def __init__(self, config: PairConfig, words: Words) -> None:
+        super().__init__()
+        self.config = config
+        self.words = WordEmbedding(words.vectors, config.train_words)
+        self.overlap = Overlap(words) if config.overlap else None
+
+    @property
+    def input_dim(self) -> int:
+        """Length of the vectors that ``states`` gets for each word."""
+        return self.words.dim + int(self.config.flags)
+
+    @property
+    def feature_dim(self) -> int:
+        """Number of overlap features that ``compare`` gets for each pair."""
+        return Overlap.size if self.overlap is not None else 0
+
+    @abstractmethod
+    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+        """What to keep of each text, from its word vectors (B, T, input_dim)."""
+
+    @abstractmethod
+    def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
+        """One score per row from both sides' states and the features (B, feature_dim)."""
+
+    def read(self, batch: Batch, side: Side) -> States:
+        """States of each text alone; only its words when match flags are on."""
+        view = batch.text
+        return States(view, () if self.config.flags else self.states(view, self.words(view), side))
+
+    def match(self, query: States, candidate: States) -> Tensor:
+        """Compare both sides, with the features of the pair."""
+        query, candidate = self.complete(query, candidate)
+        return self.compare(query, candidate, self.features(query.view, candidate.view))  # (B,)
+
+    def complete(self, query: States, candidate: States) -> tuple[States, States]:
+        """The states of both sides, computed now where flags made them wait for the partner."""
+        if not self.config.flags:
+            return query, candidate
+        return (
+            self._flagged(query.view, candidate.view, "query"),
+            self._flagged(candidate.view, query.view, "candidate"),
+        )
+
+    def features(self, query: View, candidate: View) -> Tensor:
+        """Overlap features of each pair, or none."""
+        if self.overlap is None:
+            return torch.empty(len(query), 0, device=query.codes.device)
+        return self.overlap(query, candidate)  # (B, 4)
+
+    def _flagged(self, view: View, partner: View, side: Side) -> States:
+        flag = found_in(view, partner).unsqueeze(-1).to(self.words.weight.dtype)  # (B, T, 1)
+        vectors = torch.cat([self.words(view), flag], dim=-1)  # (B, T, E+1)
+        return States(view, self.states(view, vectors, side))
+
+
+class FeatureLift(nn.Module):
+    """Adds weighted overlap features to a score that has no dense layer of its own."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(features, 1, bias=False) if features else None
+
+    def forward(self, score: Tensor, features: Tensor) -> Tensor:
+        """Score plus weighted features; the score itself when there are none."""
+        return score if self.linear is None else score + self.linear(features).squeeze(-1)  # (B,)
