@@ -1,0 +1,63 @@
+"""The command line: results on stdout, progress and messages on stderr, exit 2 on a user's error.
+
+Each verb is one file. Heavy imports happen inside the commands, so that ``--help`` is quick.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from askonce.cli import ask, bench, convert, datasets, evaluate, models, stats
+from askonce.errors import AskonceError
+
+app = typer.Typer(
+    name="askonce",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from askonce import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find the questions already asked and rank the answers already given."""
+
+
+for verb in (ask, bench, convert, datasets, evaluate, models, stats):
+    app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
+
+
+def main() -> None:
+    """Entry point of the ``askonce`` program."""
+    try:
+        app()
+    except AskonceError as error:
+        _fail(str(error), 2)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+
+
+def _fail(message: str, code: int) -> None:
+    if "--debug" in sys.argv and code == 2:
+        raise
+    typer.echo(f"askonce: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,5 @@
+"""``python -m askonce.cli``."""
+
+from askonce.cli import main
+
+main()

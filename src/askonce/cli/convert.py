@@ -1,0 +1,33 @@
+"""``askonce convert``: any dataset as a BEIR folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askonce.cli.output import DataFolder, JsonFlag, console, progress, write_json
+from askonce.errors import AskonceError
+
+
+def command(
+    dataset: Annotated[str, typer.Argument(help="A name of `askonce datasets`.")],
+    folder: Annotated[Path, typer.Argument(help="The BEIR folder to write; must not exist yet.")],
+    data: DataFolder,
+    json: JsonFlag = False,
+) -> None:
+    """Write a dataset as a BEIR folder, which `askonce` and others read back."""
+    from askonce.datasets import DATASETS, load_dataset
+    from askonce.datasets.beir import write_beir
+
+    name = DATASETS.resolve(dataset)
+    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
+        raise AskonceError(f"{str(folder)!r} exists and is not empty; name a new folder")
+    with progress(f"reading {name}") as say:
+        found = load_dataset(name, data)
+        say(f"writing {folder}")
+        write_beir(found, folder)
+    result = {"dataset": name, "folder": str(folder), "splits": list(found.splits)}
+    if json:
+        write_json(result)
+    else:
+        console().print(f"wrote {name} ({', '.join(found.splits)}) to {folder}")

@@ -1,0 +1,49 @@
+"""How commands speak: JSON or tables on stdout, progress on stderr."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+DataFolder = Annotated[
+    Path,
+    typer.Option(
+        "--data", help="Folder of the dataset, or the one that holds it.", show_default=False
+    ),
+]
+
+
+def console() -> "Console":
+    """Stdout for people; as wide as it needs to be when it is not a terminal."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - any JSON value
+    """Print a value, or write it to a file; ``-`` is stdout."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if path is None or str(path) == "-":
+        typer.echo(text)
+    else:
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def progress(first: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with the time spent, on stderr; the given function says what is being done."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(first, total=None)
+        yield lambda text: bar.update(task, description=text)

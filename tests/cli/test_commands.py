@@ -1,0 +1,132 @@
+"""The commands as a user runs them: in a process of their own."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def askonce(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "askonce.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def csv_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    lines = ["question,answer,label"]
+    for n in range(6):
+        lines += [f"how to fix part{n},glue part{n} on,1", f"how to fix part{n},sell it,0"]
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.csv").write_text("\n".join(lines))
+    return folder
+
+
+def test_help_needs_nothing_heavy():
+    code = "import sys, askonce.cli; sys.exit(any(m in sys.modules for m in ('torch', 'numpy')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    shown = askonce("--help")
+    assert shown.returncode == 0
+    for verb in ("ask", "bench", "convert", "datasets", "evaluate", "models", "stats"):
+        assert verb in shown.stdout
+
+
+def test_version():
+    from askonce import __version__
+
+    assert askonce("--version").stdout.strip() == __version__
+
+
+def test_stats_as_json(csv_folder):
+    shown = json.loads(askonce("stats", "csv", "--data", csv_folder, "--json").stdout)
+    counts = {"questions": 6, "pairs": 12, "positives": 6, "with_positive": 6}
+    assert shown["dataset"] == "csv"
+    assert shown["splits"]["test"] == counts
+
+
+def test_bench_prints_a_table_and_writes_figures(csv_folder, tmp_path):
+    out = tmp_path / "figures.json"
+    shown = askonce(
+        "bench", "csv", "--data", csv_folder, "--models", "random,bm25", "--json", out,
+        "--runs", tmp_path / "runs",
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert "bm25" in shown.stdout
+    figures = {row["model"]: row["metrics"]["MAP"]["mean"] for row in json.loads(out.read_text())}
+    assert figures["bm25"] == 1.0
+    assert figures["random"] == pytest.approx(0.75)
+    run, qrels = (tmp_path / "runs" / f"csv.test.{name}" for name in ("bm25.1.run", "qrels"))
+    report = askonce("evaluate", "--qrels", qrels, "--run", run, "--json")
+    shown = json.loads(report.stdout)
+    assert shown["queries"] == 6
+    perfect = {"MAP": 1.0, "MRR": 1.0, "P@1": 1.0, "P@5": 0.2, "nDCG@10": 1.0}
+    assert shown["metrics"] == pytest.approx(perfect)
+
+
+def test_convert_makes_a_beir_folder(csv_folder, tmp_path):
+    assert askonce("convert", "csv", tmp_path / "beir", "--data", csv_folder).returncode == 0
+    shown = askonce("stats", "beir", "--data", tmp_path / "beir", "--json")
+    assert json.loads(shown.stdout)["splits"]["dev"]["pairs"] == 12
+    again = askonce("convert", "csv", tmp_path / "beir", "--data", csv_folder)
+    assert again.returncode == 2
+    assert "exists and is not empty" in again.stderr
+
+
+def test_ask_the_built_in_archive():
+    shown = json.loads(askonce("ask", "bicycles", "squealing disc brakes", "--json").stdout)
+    assert set(shown["similar"][0]) >= {"id", "title", "score", "duplicate_probability"}
+    assert set(shown["answers"][0]) >= {"id", "question_id", "text", "score"}
+    assert "Already asked" in askonce("ask", "bicycles", "squealing disc brakes").stdout
+
+
+@pytest.mark.parametrize("verb", ["datasets", "models"])
+def test_lists_are_json_too(verb):
+    rows = json.loads(askonce(verb, "--json").stdout)
+    assert all(row["name"] and row["about"] for row in rows)
+    plain = askonce(verb).stdout
+    assert all(row["name"] in plain for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("stats", "trekqa", "--data", "."),
+            "no dataset is called 'trekqa'; did you mean 'trecqa'",
+        ),
+        (("stats", "trecqa", "--data", "nowhere"), "no folder 'nowhere'"),
+        (("bench", "csv", "--data", ".", "--models", "bm52"), "no baseline is called 'bm52'"),
+        (("ask", "nowhere", "why"), "no archive 'nowhere'"),
+        (("ask", "bicycles", " "), "the question is empty"),
+        (("evaluate", "--qrels", "nope", "--run", "nope"), "nope"),
+    ],
+)
+def test_a_users_error_is_one_line_and_exit_2(arguments, message, csv_folder, monkeypatch):
+    monkeypatch.chdir(csv_folder)
+    shown = askonce(*arguments)
+    assert shown.returncode == 2
+    assert message in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1
+    assert "Traceback" in askonce("--debug", *arguments).stderr
+
+
+def test_nan_scores_are_refused(tmp_path):
+    (tmp_path / "run").write_text("q Q0 d 1 nan tag\n")
+    (tmp_path / "qrels").write_text("q 0 d 1\n")
+    shown = askonce("evaluate", "--qrels", tmp_path / "qrels", "--run", tmp_path / "run")
+    assert shown.returncode == 2
+    assert "line 1" in shown.stderr
+
+
+def test_a_qrels_file_of_another_collection(tmp_path):
+    (tmp_path / "run").write_text("q Q0 d 1 1.5 tag\n")
+    (tmp_path / "qrels").write_text("other 0 d 1\n")
+    shown = askonce("evaluate", "--qrels", tmp_path / "qrels", "--run", tmp_path / "run")
+    assert shown.returncode == 2
+    assert "'other'" in shown.stderr
