@@ -1,0 +1,185 @@
+"""CABIN: each text is read again by how its words bear on the partner's sentence vector.
+
+Wu, Mu, Thiyagalingam, Goulermas, Neurocomputing 2020. Where its equations contradict themselves:
+eqs. 16 and 17 sum h_t, as the printed h_M would make the weights vanish; the outer product of
+eq. 13 is only ever multiplied by q1, so one number per word, q1·∇h_t, stands for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from askonce.errors import ConfigError
+from askonce.models import MODELS
+from askonce.models.base import Side, States, Words, WordWeights
+from askonce.models.language_model import DirectionalLSTM, LanguageModel, normal_weights
+from askonce.models.layers import last_state, masked_mean, masked_softmax
+from askonce.models.pair import PairConfig, PairMatcher
+from askonce.text.batch import Batch, View
+
+
+def context_jump(hidden: Tensor) -> Tensor:
+    """Each direction's state times the other's, which has read up to this word (eq. 12)."""
+    right, left = hidden.chunk(2, dim=-1)  # (B, T, H) each, zero on padding
+    left_after = F.pad(left[:, 1:], (0, 0, 0, 1))  # (B, T, H)
+    right_before = F.pad(right[:, :-1], (0, 0, 1, 0))  # (B, T, H)
+    return torch.cat([right * left_after, left * right_before], dim=-1)  # (B, T, 2H)
+
+
+def sentence_vector(hidden: Tensor, lengths: Tensor) -> Tensor:
+    """Where each direction ends: → at the last word, ← at the first."""
+    right, left = hidden.chunk(2, dim=-1)  # (B, T, H) each
+    return torch.cat([last_state(right, lengths), left[:, 0]], dim=-1)  # (B, 2H)
+
+
+class InteractiveAttention(nn.Module):
+    """Two weights for each word of one side: by attention and by similarity to the partner."""
+
+    def __init__(self, dim: int, jump: bool) -> None:
+        super().__init__()
+        self.u, self.v, self.q1, self.q2 = (nn.Parameter(torch.zeros(dim)) for _ in range(4))
+        self.g = nn.Parameter(torch.zeros(dim)) if jump else None
+
+    def keys(self, hidden: Tensor) -> Tensor:
+        """What the weights need of each word, whatever the partner: two numbers."""
+        salience, change = hidden @ self.u, hidden  # (B, T), (B, T, D)
+        if self.g is not None:
+            change = context_jump(hidden)  # (B, T, D)
+            salience = salience + change @ self.g  # (B, T), eq. 9 without the partner
+        return torch.stack([salience, change @ self.q1], dim=-1)  # (B, T, 2)
+
+    def forward(self, keys: Tensor, partner: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights α and e (B, T) given the partner's sentence vector (B, D)."""
+        salience, change = keys.unbind(-1)  # (B, T) each
+        attention = torch.tanh(salience + (partner @ self.v)[:, None])  # (B, T), eqs. 9, 10
+        similarity = torch.tanh(change[..., None] * partner[:, None]) @ self.q2  # (B, T), eq. 13
+        return masked_softmax(attention, mask), masked_softmax(similarity, mask)  # eqs. 15, 14
+
+
+class InteractiveReader(nn.Module):
+    """Reads one side: alone, then in the light of the partner."""
+
+    def __init__(self, inputs: int, config: "Cabin.Config") -> None:
+        super().__init__()
+        dim = 2 * config.hidden
+        self.recurrence = DirectionalLSTM(inputs, config.hidden, config.layers)
+        self.attention = InteractiveAttention(dim, config.jump) if config.attention else None
+        self.fuse = nn.Linear(dim, dim)  # V and b of eq. 19
+
+    def read(self, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+        """Hidden states, sentence vector and, with attention, its keys."""
+        hidden = self.recurrence(vectors, lengths)  # (B, T, D)
+        sentence = sentence_vector(hidden, lengths)  # (B, D)
+        if self.attention is None:
+            return hidden, sentence
+        return hidden, sentence, self.attention.keys(hidden)
+
+    def weights(self, own: States, partner: States) -> tuple[Tensor, Tensor]:
+        """α and e of each word (B, T); both uniform without attention."""
+        mask = own.view.mask  # (B, T)
+        if self.attention is None:
+            uniform = mask.to(own.parts[0].dtype) / own.view.lengths[:, None]  # (B, T)
+            return uniform, uniform
+        return self.attention(own.parts[2], partner.parts[1], mask)
+
+    def forward(self, own: States, partner: States) -> Tensor:
+        """The side's vector, aware of its partner."""
+        hidden = own.parts[0]  # (B, T, D)
+        summaries = (
+            torch.stack(self.weights(own, partner), dim=1) @ hidden
+        )  # (B, 2, D), eqs. 16, 17
+        fused = summaries.prod(1, keepdim=True)  # (B, 1, D), eq. 18
+        aware = torch.tanh(self.fuse(hidden * fused))  # (B, T, D), eq. 19
+        return masked_mean(aware, own.view.mask)  # (B, D)
+
+
+@MODELS.add("cabin")
+class Cabin(PairMatcher):
+    """Directional language models read both texts; attention across them decides.
+
+    Pre-train two language models, one on questions and one on answers, and hand them to
+    ``load_language_models``. The paper's ablations: CABIN-J is ``jump = false``, CABIN-A is
+    ``attention = false``, CABIN-P is ``freeze_lm = false`` without pre-training. Questions and
+    answers share one vocabulary; the paper has one for each.
+    """
+
+    @dataclass(frozen=True)
+    class Config(PairConfig):
+        """Settings; section numbers are the paper's."""
+
+        hidden: int = 100  # section 5.3, read as the size of one direction
+        layers: int = 2  # section 5.3
+        similarity: int = 100  # size of s in eq. 20, which the paper does not give
+        jump: bool = True  # section 4.1.2
+        attention: bool = True  # eqs. 14 and 15
+        freeze_lm: bool = True  # section 4.4: what the language models learned is a fixed input
+        dropout: float = 0.5  # section 5.3; it does not say where: here before eq. 20
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words)
+        self.query_reader = InteractiveReader(self.input_dim, config)
+        self.candidate_reader = InteractiveReader(self.input_dim, config)
+        self.dropout = nn.Dropout(config.dropout)
+        fan_in = 4 * config.hidden + self.feature_dim
+        self.similarity = nn.Linear(fan_in, config.similarity)  # U_q | U_a and b_s of eq. 20
+        self.classes = nn.Linear(config.similarity, 2, bias=False)  # α_0, α_1 of eq. 21
+        normal_weights(self)
+        for reader in (self.query_reader, self.candidate_reader):
+            reader.recurrence.requires_grad_(not config.freeze_lm)
+
+    def reader(self, side: Side) -> InteractiveReader:
+        """The part that reads the texts of one side."""
+        return self.query_reader if side == "query" else self.candidate_reader
+
+    def load_language_models(self, query: LanguageModel, candidate: LanguageModel) -> None:
+        """Start reading as these language models do; their word vectors must be this model's."""
+        if self.config.flags:
+            raise ConfigError(
+                "match flags lengthen every word vector by one number that language models do not "
+                "read; set flags = false to use pre-trained ones"
+            )
+        sides: Sequence[tuple[Side, LanguageModel]] = (("query", query), ("candidate", candidate))
+        for side, model in sides:
+            recurrence = self.reader(side).recurrence
+            if recurrence.sizes != model.recurrence.sizes:
+                raise ConfigError(
+                    f"the {side} language model has (inputs, hidden, layers) "
+                    f"{model.recurrence.sizes}, but cabin has {recurrence.sizes}; "
+                    "give both the same settings and word vectors"
+                )
+            recurrence.load_state_dict(model.recurrence.state_dict())
+
+    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+        """Hidden states (B, T, D), sentence vector (B, D) and attention keys (B, T, 2)."""
+        return self.reader(side).read(vectors, view.lengths)
+
+    def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
+        """Log-odds that the candidate is right (eqs. 20, 21)."""
+        asked = self.query_reader(query, candidate)  # (B, D)
+        answered = self.candidate_reader(candidate, query)  # (B, D)
+        both = self.dropout(torch.cat([asked, answered], dim=-1))  # (B, 2D)
+        similarity = torch.tanh(self.similarity(torch.cat([both, features], dim=-1)))  # (B, S)
+        wrong, right = self.classes(similarity).unbind(-1)  # (B,) each
+        return right - wrong  # (B,)
+
+    def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
+        """Attention α and similarity e of the words of both sides."""
+        asked, answered = self.complete(
+            self.read(query, "query"), self.read(candidate, "candidate")
+        )
+        sides: Sequence[tuple[Side, States, States]] = (
+            ("query", asked, answered),
+            ("candidate", answered, asked),
+        )
+        return [
+            WordWeights(kind, side, "text", values)
+            for side, own, partner in sides
+            for kind, values in zip(
+                ("attention", "similarity"), self.reader(side).weights(own, partner), strict=True
+            )
+        ]

@@ -1,0 +1,312 @@
+"""HyperQA: projected words, summed and compared in hyperbolic space (Tay, Tuan, Hui, WSDM 2018).
+
+CosineQA and EuclidQA are its twins: the same vectors, compared otherwise. As words are only
+summed, a trained model's projection is a table, and encoding a text is a lookup and a sum.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from askonce.models import MODELS
+from askonce.models.base import Encoder, Matcher, Side, States, Words, WordWeights
+from askonce.models.layers import WordEmbedding, cosine
+from askonce.models.poincare import (
+    RADIUS,
+    candidate_key,
+    clip_to_ball,
+    distance,
+    query_key,
+    riemannian_scale,
+)
+from askonce.text.batch import Batch, View
+from askonce.text.vocabulary import PAD
+
+Scale = Literal["sum", "mean", "learned"]
+Score = Literal["linear", "exp", "sigmoid", "raw"]
+
+# float32 keeps a radius to about 2e-7. Clipped a hair outside RADIUS, and read as on it, all
+# clipped texts (most are) lie at one radius exactly, and rounding has no say in their order.
+CLIP_RADIUS = RADIUS + 1e-6
+TABLE_ROWS = 8192  # projected at a time, so that making the table needs little more than the table
+
+
+@dataclass(frozen=True)
+class BagConfig:
+    """Settings of every model of the family."""
+
+    dim: int = 300  # d, tuned in 100 to 400 (section 4.3.3); 300 gives the 90K of table 3
+    # identity: words start as the positive part of their vectors; better where d is their length,
+    # no worse where d is three times that (dev MAP on WikiQA)
+    init: Literal["identity", "uniform"] = "identity"
+    # eq. 2 sums, which takes nearly every text out of the ball. Ablations: "mean" divides by the
+    # length, which helps only where words are shorter than one; "learned" by a temperature
+    scale: Scale = "sum"
+    dropout: float = 0.0  # before the projection and on the sum; 0.2 lost points on WikiQA
+
+
+@dataclass(frozen=True)
+class BagEncoderConfig(BagConfig):
+    """Settings of the encoders of the family."""
+
+    score: Score = "linear"  # eq. 6 and the alternatives that section 3.5 names
+
+
+class WordSum(nn.Module):
+    """Sum over each text of its projected words, Σ ReLU(W z + b) (eq. 1 and 2).
+
+    Each distinct word of a batch is projected once, however often it is written, so dropout
+    before the projection takes the same from a word wherever it stands.
+    """
+
+    table: Tensor | None
+
+    def __init__(self, config: BagConfig, word_dim: int) -> None:
+        super().__init__()
+        self.projection = nn.Linear(word_dim, config.dim)
+        if config.init == "identity":
+            self._start_as_identity()
+        self.dropout = nn.Dropout(config.dropout)
+        self.scale = config.scale
+        # at first a text of a hundred words of length one just fits the ball
+        self.log_temperature = (
+            nn.Parameter(torch.tensor(log(100.0))) if config.scale == "learned" else None
+        )
+        self.register_buffer("table", None, persistent=False)
+        self.register_load_state_dict_post_hook(_forget_table)  # type: ignore[no-untyped-call]
+
+    def _start_as_identity(self) -> None:
+        # rows beyond the length of a word vector stay random: at zero a ReLU would never wake
+        rows = self.projection.weight[: self.projection.in_features]
+        nn.init.eye_(rows)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, view: View, words: Tensor) -> Tensor:
+        """One vector per text, of word vectors (V, E); an empty text sums to zero."""
+        if self.table is None:
+            total = self._sum_distinct(view, words)
+        else:  # no padding_idx: it costs four times the whole, and the table's row is zero
+            total = F.embedding_bag(view.ids, self.table, mode="sum")
+        return self.dropout(self._scaled(total, view))  # (B, d)
+
+    def project(self, vectors: Tensor) -> Tensor:
+        """Projected words (eq. 1)."""
+        return self.projection(self.dropout(vectors)).relu()  # (..., d)
+
+    @torch.no_grad()
+    def tabulate(self, words: Tensor) -> None:
+        """Project all words (V, E), once for all texts to come."""
+        table = words.new_empty(len(words), self.projection.out_features)  # (V, d)
+        for part, rows in zip(
+            torch.split(words, TABLE_ROWS), torch.split(table, TABLE_ROWS), strict=True
+        ):
+            rows.copy_(self.project(part))
+        table[PAD] = 0
+        self.table = table
+
+    def train(self, mode: bool = True) -> "WordSum":
+        """Training changes the projection, so it drops the table."""
+        if mode:
+            self.table = None
+        return super().train(mode)
+
+    def _sum_distinct(self, view: View, words: Tensor) -> Tensor:
+        distinct, places = torch.unique(view.ids[view.real], return_inverse=True)  # (U,), (N,)
+        counts = view.real.sum(1)  # (B,)
+        projected = self.project(F.embedding(distinct, words))  # (U, d)
+        return F.embedding_bag(places, projected, counts.cumsum(0) - counts, mode="sum")  # (B, d)
+
+    def _scaled(self, total: Tensor, view: View) -> Tensor:
+        if self.log_temperature is not None:
+            return total / self.log_temperature.exp()
+        return total / view.lengths[:, None] if self.scale == "mean" else total
+
+
+def _forget_table(module: WordSum, _: object) -> None:
+    """Loaded weights make the table of the old ones wrong."""
+    module.table = None
+
+
+class ScoreHead(nn.Module):
+    """A distance (sign -1) or a likeness (sign +1) as a score: eq. 6 or an alternative."""
+
+    def __init__(self, kind: Score, sign: int) -> None:
+        super().__init__()
+        self.kind = kind
+        self.sign = sign
+        self.linear = None
+        if kind in ("linear", "sigmoid"):
+            self.linear = nn.Linear(1, 1)
+            nn.init.constant_(self.linear.weight, sign)
+            nn.init.zeros_(self.linear.bias)
+
+    def forward(self, measure: Tensor) -> Tensor:
+        """One score per measure."""
+        if self.linear is None:
+            signed = self.sign * measure
+            return signed.exp() if self.kind == "exp" else signed
+        score = self.linear(measure.unsqueeze(-1)).squeeze(-1)  # (...,)
+        return score.sigmoid() if self.kind == "sigmoid" else score
+
+    @property
+    def direction(self) -> Tensor | int:
+        """1 when nearer texts score higher; -1 when training has turned that around."""
+        return 1 if self.linear is None else self.linear.weight.sign().squeeze() * self.sign
+
+
+class BagMatcher(Matcher):
+    """A Matcher that knows a text as the sum of its projected words, clipped into the ball."""
+
+    config: BagConfig
+
+    def __init__(self, config: BagConfig, words: Words) -> None:
+        super().__init__()
+        self.config = config
+        self.words = WordEmbedding(words.vectors)  # not updated (section 4.3.3)
+        self.bag = WordSum(config, self.words.dim)
+
+    def total(self, batch: Batch) -> Tensor:
+        """The vector of each text before it is clipped: its length tells how far out it lies."""
+        return self.bag(batch.text, self.words.weight)  # (B, d)
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """The vector of each text, in the ball."""
+        return clip_to_ball(self.total(batch), CLIP_RADIUS)  # (B, d)
+
+    def prepare(self) -> None:
+        """Turn the projected words into a table."""
+        if not self.training:
+            self.bag.tabulate(self.words.weight)
+
+    def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
+        """The length of each projected word: small for function words, great for telling ones."""
+        sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
+        return [WordWeights("norm", side, "text", self._norms(batch.text)) for side, batch in sides]
+
+    def _norms(self, view: View) -> Tensor:
+        projected = self.bag.project(self.words(view))  # (B, T, d)
+        return projected.norm(dim=-1) * view.real  # (B, T)
+
+
+class BagEncoder(BagMatcher, Encoder):
+    """An Encoder of the family; a subclass says what it measures between two vectors."""
+
+    config: BagEncoderConfig
+    sign = -1  # of a distance; a likeness has +1
+
+    def __init__(self, config: BagEncoderConfig, words: Words) -> None:
+        super().__init__(config, words)
+        self.head = ScoreHead(config.score, self.sign)
+
+    def encode(self, batch: Batch) -> Tensor:
+        """One vector per text, in the ball."""
+        return self.vectors(batch)  # (B, d)
+
+    def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Score of two vectors."""
+        return self.head(self.measure(query, candidate))  # (...,)
+
+    @abstractmethod
+    def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Distance or likeness of vectors (..., d)."""
+
+
+@MODELS.add("hyperqa")
+class HyperQA(BagEncoder):
+    """Sums of projected words, compared by their distance in hyperbolic space."""
+
+    @dataclass(frozen=True)
+    class Config(BagEncoderConfig):
+        """Settings of HyperQA."""
+
+        # "ball" makes the gradient of each text's vector Riemannian, the part of eq. 9 that has a
+        # meaning: the parameters do not live in the ball. The step size absorbs most of it.
+        gradient: Literal["euclidean", "ball"] = "euclidean"
+
+    config: Config
+
+    def encode(self, batch: Batch) -> Tensor:
+        """One vector per text, in the ball."""
+        vectors = self.vectors(batch)  # (B, d)
+        if self.config.gradient == "ball" and vectors.requires_grad:
+            scale = riemannian_scale(vectors.detach(), RADIUS).unsqueeze(-1)  # (B, 1)
+            vectors.register_hook(lambda grad: grad * scale)  # type: ignore[no-untyped-call]
+        return vectors
+
+    def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Hyperbolic distance (eq. 4)."""
+        return distance(query, candidate, RADIUS)  # (...,)
+
+    def query_key(self, vectors: Tensor) -> Tensor:
+        """Keys (2u, -‖u‖², -1)."""
+        return query_key(vectors) * self.head.direction  # (B, d+2)
+
+    def candidate_key(self, vectors: Tensor) -> Tensor:
+        """Keys (v, 1, ‖v‖²) / (1-‖v‖²), up to 5·10⁴; see ``poincare`` for half precision."""
+        return candidate_key(vectors, RADIUS)  # (B, d+2)
+
+
+@MODELS.add("cosineqa")
+class CosineQA(BagEncoder):
+    """Sums of projected words, compared by cosine."""
+
+    Config = BagEncoderConfig
+    sign = 1
+
+    def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Cosine."""
+        return cosine(query, candidate)  # (...,)
+
+    def query_key(self, vectors: Tensor) -> Tensor:
+        """Normalised vectors."""
+        return super().query_key(vectors) * self.head.direction  # (B, d)
+
+
+@MODELS.add("euclidqa")
+class EuclidQA(BagEncoder):
+    """Sums of projected words, compared by their straight distance in the same ball."""
+
+    Config = BagEncoderConfig
+
+    def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Euclidean distance."""
+        return torch.linalg.vector_norm(query - candidate, dim=-1)  # (...,)
+
+    def query_key(self, vectors: Tensor) -> Tensor:
+        """Keys (2u, -1): with (v, ‖v‖²) they give ‖u‖² - ‖u-v‖²."""
+        key = torch.cat([2 * vectors, -torch.ones_like(vectors[..., :1])], dim=-1)
+        return key * self.head.direction  # (B, d+1)
+
+    def candidate_key(self, vectors: Tensor) -> Tensor:
+        """Keys (v, ‖v‖²)."""
+        return torch.cat([vectors, vectors.square().sum(-1, keepdim=True)], dim=-1)  # (B, d+1)
+
+
+@MODELS.add("hyperqa-concat")
+class HyperQAConcat(BagMatcher):
+    """HyperQA whose last layer also sees both vectors, as the paper runs it on SemEval."""
+
+    Config = BagConfig
+
+    def __init__(self, config: BagConfig, words: Words) -> None:
+        super().__init__(config, words)
+        self.last = nn.Linear(2 * config.dim + 1, 1)
+        nn.init.zeros_(self.last.weight)
+        nn.init.zeros_(self.last.bias)
+        nn.init.constant_(self.last.weight[:, -1:], -1)  # starts as HyperQA does
+
+    def read(self, batch: Batch, side: Side) -> States:
+        """The vector of each text."""
+        return States(batch.text, (self.vectors(batch),))
+
+    def match(self, query: States, candidate: States) -> Tensor:
+        """A linear layer on [y_q; y_a; d(y_q, y_a)] (section 4.3.3)."""
+        (one,), (other,) = query.parts, candidate.parts  # (B, d) each
+        apart = distance(one, other, RADIUS).unsqueeze(-1)  # (B, 1)
+        return self.last(torch.cat([one, other, apart], dim=-1)).squeeze(-1)  # (B,)

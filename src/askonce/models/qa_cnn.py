@@ -1,0 +1,65 @@
+"""QA-CNN and its attention: a convolution in place of QA-LSTM's LSTM (Tan et al., ACL 2016)."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from askonce.models import MODELS
+from askonce.models.base import Words
+from askonce.models.convolution import WindowConvolution
+from askonce.models.qa_lstm import (
+    AttentiveConfig,
+    AttentiveMatcher,
+    SiameseConfig,
+    SiameseEncoder,
+)
+from askonce.text.batch import View
+
+
+@MODELS.add("qa-cnn")
+class QaCnn(SiameseEncoder):
+    """Filters over word windows, max-pooled."""
+
+    @dataclass(frozen=True)
+    class Config(SiameseConfig):
+        """Row J of table 3."""
+
+        filters: int = 400  # c, section 4.3
+        width: int = 3  # k, section 4.3
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words)
+        # the one window per word stands for the LSTM's one state; the bias is Feng's
+        self.convolution = WindowConvolution(
+            self.words.dim, config.filters, config.width, "same", bias=True
+        )
+
+    def pool(self, view: View, vectors: Tensor) -> Tensor:
+        """Greatest value of each filter."""
+        return self.convolution.greatest(vectors, view.mask).tanh()  # (B, c)
+
+
+@MODELS.add("attentive-cnn")
+class AttentiveCnn(AttentiveMatcher):
+    """QA-CNN with attention over the answer's words, given the question."""
+
+    @dataclass(frozen=True)
+    class Config(AttentiveConfig):
+        """Row K of table 3."""
+
+        filters: int = 400  # c, section 4.3
+        width: int = 3  # k, section 4.3
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words, config.filters)
+        self.convolution = WindowConvolution(
+            self.input_dim, config.filters, config.width, "same", bias=True
+        )
+
+    def word_states(self, view: View, vectors: Tensor) -> Tensor:
+        """Filters at the window of each word."""
+        return self.convolution(vectors).tanh()  # (B, T, c)

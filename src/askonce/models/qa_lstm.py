@@ -1,0 +1,268 @@
+"""QA-LSTM, its two convolutional hybrids and its attention (Tan et al., ACL 2016).
+
+Equation numbers are those of the paper. One network reads questions and answers alike.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from askonce.errors import AskonceError
+from askonce.models import MODELS
+from askonce.models.base import Encoder, Side, States, Words, WordWeights
+from askonce.models.convolution import WindowConvolution
+from askonce.models.layers import (
+    WordEmbedding,
+    cosine,
+    gesd,
+    last_state,
+    masked_max,
+    masked_mean,
+    masked_softmax,
+)
+from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
+from askonce.models.recurrent import BiLSTM
+from askonce.text.batch import Batch, View
+
+Similarity = Literal["cosine", "gesd"]
+
+SIMILARITIES = {"cosine": cosine, "gesd": gesd}
+POOLINGS = {"max": masked_max, "mean": masked_mean}
+
+
+@dataclass(frozen=True)
+class SiameseConfig:
+    """Settings that every encoder of the family takes."""
+
+    similarity: Similarity = "cosine"  # section 4.3: GESD gave no gain
+    dropout: float = 0.3  # on the pooled vectors, section 3.1; the rate is not printed
+    train_words: bool = True  # section 4.1: word vectors are parameters too
+
+
+class SiameseEncoder(Encoder):
+    """Pools what one network reads of each text, and compares the pooled vectors.
+
+    GESD mixes a distance with an inner product, so no inner product of keys orders as it does: a
+    model with that similarity scores and re-ranks, but cannot fill an index.
+    """
+
+    config: SiameseConfig
+
+    def __init__(self, config: SiameseConfig, words: Words) -> None:
+        super().__init__()
+        self.config = config
+        self.words = WordEmbedding(words.vectors, config.train_words)
+        self.dropout = nn.Dropout(config.dropout)
+
+    @abstractmethod
+    def pool(self, view: View, vectors: Tensor) -> Tensor:
+        """One vector (B, D) per text from its word vectors (B, T, E)."""
+
+    def encode(self, batch: Batch) -> Tensor:
+        """One vector per text."""
+        view = batch.text
+        return self.dropout(self.pool(view, self.words(view)))  # (B, D)
+
+    def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Cosine or GESD, as set."""
+        return SIMILARITIES[self.config.similarity](query, candidate)  # (...,)
+
+    def query_key(self, vectors: Tensor) -> Tensor:
+        """Unit vectors; an error for GESD."""
+        self._need_cosine()
+        return super().query_key(vectors)  # (B, D)
+
+    def candidate_key(self, vectors: Tensor) -> Tensor:
+        """Unit vectors; an error for GESD."""
+        self._need_cosine()
+        return super().candidate_key(vectors)  # (B, D)
+
+    def _need_cosine(self) -> None:
+        if self.config.similarity != "cosine":
+            raise AskonceError(
+                f"similarity {self.config.similarity!r} is not ordered by an inner product, so its "
+                "vectors cannot be indexed; train with similarity = 'cosine', or use it to re-rank"
+            )
+
+
+@MODELS.add("qa-lstm")
+class QaLstm(SiameseEncoder):
+    """A bidirectional LSTM, pooled over the words."""
+
+    @dataclass(frozen=True)
+    class Config(SiameseConfig):
+        """Row D of table 3."""
+
+        hidden: int = 141  # per direction, section 4.1
+        pooling: Literal["max", "mean", "head_tail"] = "max"  # rows C and D, B, A
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words)
+        self.lstm = BiLSTM(self.words.dim, config.hidden)
+
+    def pool(self, view: View, vectors: Tensor) -> Tensor:
+        """Greatest or mean state, or the last state of each direction."""
+        states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
+        if self.config.pooling == "head_tail":
+            return head_tail(states, view.lengths)  # (B, 2H)
+        return POOLINGS[self.config.pooling](states, view.mask)  # (B, 2H)
+
+
+@MODELS.add("conv-pooling-lstm")
+class ConvPoolingLstm(SiameseEncoder):
+    """A bidirectional LSTM, pooled by filters over windows of its states."""
+
+    @dataclass(frozen=True)
+    class Config(SiameseConfig):
+        """Row G of table 3."""
+
+        hidden: int = 141  # per direction, section 4.1
+        filters: int = 400  # c; rows F and E have 200 and 4000
+        width: int = 3  # k; not printed, that of QA-CNN
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words)
+        self.lstm = BiLSTM(self.words.dim, config.hidden)
+        self.convolution = WindowConvolution(
+            self.lstm.output_dim, config.filters, config.width, "wide", bias=False
+        )
+
+    def pool(self, view: View, vectors: Tensor) -> Tensor:
+        """Greatest value of each filter, eqs. 8 and 9."""
+        states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
+        return self.convolution.greatest(states, view.mask).tanh()  # (B, c)
+
+
+@MODELS.add("conv-based-lstm")
+class ConvBasedLstm(SiameseEncoder):
+    """A bidirectional LSTM over filters of word windows, max-pooled."""
+
+    @dataclass(frozen=True)
+    class Config(SiameseConfig):
+        """Row I of table 3."""
+
+        filters: int = 282  # c, section 4.1
+        width: int = 3  # k; not printed, that of QA-CNN
+        hidden: int = 200  # per direction: the |h| = 400 of row I is both; row H has 200
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words)
+        self.convolution = WindowConvolution(
+            self.words.dim, config.filters, config.width, "same", bias=False
+        )
+        self.lstm = BiLSTM(config.filters, config.hidden)
+
+    def pool(self, view: View, vectors: Tensor) -> Tensor:
+        """Greatest state over the filtered words."""
+        filtered = self.convolution(vectors).tanh()  # (B, T, c), eq. 10
+        return masked_max(self.lstm(filtered, view.lengths), view.mask)  # (B, 2H)
+
+
+def head_tail(states: Tensor, lengths: Tensor) -> Tensor:
+    """The forward state at the last word and the backward state at the first."""
+    forwards, backwards = states.chunk(2, dim=-1)  # (B, T, H) each
+    return torch.cat([last_state(forwards, lengths), backwards[:, 0]], dim=-1)  # (B, 2H)
+
+
+class QueryAttention(nn.Module):
+    """Weighs the words of a candidate by what the query asks (eqs. 11 and 12)."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.of_state = nn.Linear(dim, dim, bias=False)  # W_am
+        self.of_query = nn.Linear(dim, dim, bias=False)  # W_qm
+        self.weight = nn.Linear(dim, 1, bias=False)  # w_ms
+
+    def forward(self, keys: Tensor, query: Tensor, mask: Tensor) -> Tensor:
+        """Weights (B, T) from ``of_state`` of the candidate's states and the query's vector."""
+        mixed = (keys + self.of_query(query).unsqueeze(1)).tanh_()  # (B, T, D)
+        return masked_softmax(self.weight(mixed).squeeze(-1), mask)  # (B, T)
+
+
+@dataclass(frozen=True)
+class AttentiveConfig(PairConfig):
+    """Settings that both attentive models take."""
+
+    similarity: Similarity = "cosine"  # section 4.3: GESD gave no gain
+    pooling: Literal["max", "mean"] = "max"  # row N; rows L and M have the mean
+    dropout: float = 0.3  # on the pooled vectors, section 3.1; the rate is not printed
+    train_words: bool = True  # section 4.1: word vectors are parameters too
+
+
+class AttentiveMatcher(PairMatcher):
+    """Pools the candidate's states after weighing them by the query's pooled vector.
+
+    A candidate keeps its states and their share of eq. 11, so that only the softmax and the pooling
+    are done for each pair.
+    """
+
+    config: AttentiveConfig
+
+    def __init__(self, config: AttentiveConfig, words: Words, dim: int) -> None:
+        super().__init__(config, words)
+        self.attention = QueryAttention(dim)
+        self.dropout = nn.Dropout(config.dropout)
+        self.lift = FeatureLift(self.feature_dim)
+
+    @abstractmethod
+    def word_states(self, view: View, vectors: Tensor) -> Tensor:
+        """One state (B, T, D) per word."""
+
+    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+        """The pooled vector of a query; the states of a candidate and what attention adds up."""
+        states = self.word_states(view, vectors)  # (B, T, D)
+        if side == "query":
+            return (POOLINGS[self.config.pooling](states, view.mask),)  # (B, D)
+        return states, self.attention.of_state(states)  # (B, T, D) each
+
+    def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
+        """Similarity of the query and of the candidate as the query sees it."""
+        asked, answer = query.parts[0], self.vector(query, candidate)  # (B, D) each
+        similarity = SIMILARITIES[self.config.similarity]
+        return self.lift(similarity(self.dropout(asked), self.dropout(answer)), features)  # (B,)
+
+    def vector(self, query: States, candidate: States) -> Tensor:
+        """The candidate's pooled vector, given the query."""
+        weight = self.weights(query, candidate).unsqueeze(-1)  # (B, T, 1)
+        weighed = candidate.parts[0] * weight  # (B, T, D), eq. 13
+        return POOLINGS[self.config.pooling](weighed, candidate.view.mask)  # (B, D)
+
+    def weights(self, query: States, candidate: States) -> Tensor:
+        """Attention over the candidate's words."""
+        return self.attention(candidate.parts[1], query.parts[0], candidate.view.mask)  # (B, T)
+
+    def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
+        """Attention over the candidate's words."""
+        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        return [WordWeights("attention", "candidate", "text", self.weights(*sides))]
+
+
+@MODELS.add("attentive-lstm")
+class AttentiveLstm(AttentiveMatcher):
+    """QA-LSTM with attention over the answer's words, given the question."""
+
+    @dataclass(frozen=True)
+    class Config(AttentiveConfig):
+        """Row N of table 3."""
+
+        hidden: int = 141  # per direction, section 4.1
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words, 2 * config.hidden)
+        self.lstm = BiLSTM(self.input_dim, config.hidden)
+
+    def word_states(self, view: View, vectors: Tensor) -> Tensor:
+        """States of the LSTM."""
+        return self.lstm(vectors, view.lengths)  # (B, T, 2H)

@@ -1,0 +1,214 @@
+"""Encoders of whole questions (Lei et al. 2016): what all share, and the rivals LSTM, GRU and CNN.
+
+Words are weighed by idf and read by the layers, states are normalised and pooled, and the vectors
+of title and body are averaged. Unknown words are left out, as the authors leave them out.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from askonce.errors import ConfigError
+from askonce.models import MODELS
+from askonce.models.base import Encoder, Words
+from askonce.models.cells import Cell, ConvolutionCell, GRUCell, LSTMCell, State
+from askonce.models.layers import WordEmbedding, cosine, masked_max, masked_mean
+from askonce.text.batch import Batch, View
+from askonce.text.vocabulary import PAD, UNK
+
+Field = Literal["title", "body"]
+
+
+@dataclass(frozen=True)
+class QuestionConfig:
+    """Settings of all encoders of Lei et al. 2016; "code" is what only the authors' code says."""
+
+    dim: int = 400  # table 3
+    depth: int = 1  # code
+    pooling: Literal["last", "mean", "max"] = "last"  # table 2, the better on dev
+    fields: Literal["title", "body", "both"] = "both"  # table 5
+    body_words: int = 100  # footnote 5; 0 reads all
+    idf: bool = True  # code: word vectors times idf
+    normalise: bool = True  # footnote 4; code: before every pooling
+    dropout: float = 0.1  # code; the paper searches .1, .2, .3
+    train_words: bool = False  # section 6: fixed
+
+    def __post_init__(self) -> None:
+        for name, least in (("dim", 1), ("depth", 1), ("body_words", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} = {getattr(self, name)}; expected at least {least}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout = {self.dropout}; expected 0 or more and less than 1")
+
+
+class QuestionEncoder(Encoder):
+    """Title and body through the same layers into one vector; cosine compares.
+
+    A title or body without a known word does not count: the other alone makes the vector. A post
+    without any known word reads as one word of zeros.
+    """
+
+    Config: ClassVar[type[QuestionConfig]]
+    config: QuestionConfig
+
+    def __init__(self, config: QuestionConfig, words: Words) -> None:
+        super().__init__()
+        self.config = config
+        self.words = WordEmbedding(words.vectors, config.train_words)
+        weights = smooth_idf(words) if config.idf else torch.ones(len(words.vectors))
+        self.register_buffer("word_weight", weights.to(words.vectors.dtype), persistent=False)
+        self.word_weight: Tensor
+        self.dropout = nn.Dropout(config.dropout)
+        dims = [self.words.dim] + [config.dim] * (config.depth - 1)
+        self.layers = nn.ModuleList(self.layer(dim) for dim in dims)
+
+    @abstractmethod
+    def layer(self, input_dim: int) -> Cell:
+        """A fresh layer of this model's kind; a decoder is made of the same."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The parts of a post that are read."""
+        return ("title", "body") if self.config.fields == "both" else (self.config.fields,)
+
+    def encode(self, batch: Batch) -> Tensor:
+        """The mean of the vectors of title and body, of those that have words."""
+        view = stack([self.known(batch, field)[0] for field in self.fields])
+        vectors = self.pool(view).view(len(self.fields), len(batch), -1)  # (F, B, d)
+        counts = view.real.any(1).view(len(self.fields), len(batch), 1)  # (F, B, 1)
+        counts = (counts | ~counts.any(0)).to(vectors.dtype)
+        return self.dropout((vectors * counts).sum(0) / counts.sum(0))  # (B, d)
+
+    def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Cosine."""
+        return cosine(query, candidate)
+
+    def known(self, batch: Batch, field: Field) -> tuple[View, Tensor]:
+        """The known words of a field without gaps, and where (B, T) they stood in it."""
+        view = batch.title if field == "title" else batch.body
+        return known_words(view, self.config.body_words if field == "body" else 0)
+
+    def pool(self, view: View) -> Tensor:
+        """One vector per text."""
+        states, finals = self.states(view)
+        if self.config.pooling == "last":
+            states = finals[-1][0]  # (B, d)
+        if self.config.normalise:
+            states = F.normalize(states, dim=-1)
+        if self.config.pooling == "last":
+            return states
+        pool = masked_mean if self.config.pooling == "mean" else masked_max
+        return pool(states, view.mask)  # (B, d)
+
+    def states(self, view: View) -> tuple[Tensor, list[State]]:
+        """States of the last layer for each word, and every layer's State after the last word."""
+        first, *others = cast(list[Cell], list(self.layers))
+        if self.training:  # dropout makes each occurrence of a word another vector
+            states, final = first(self.inputs(view), view.mask)  # (B, T, d)
+        else:
+            distinct, rows = torch.unique(view.codes, return_inverse=True)  # (U,), (B, T)
+            one_text = View(distinct.unsqueeze(0), distinct.new_tensor([len(distinct)]))
+            states, final = first.look_up(self.inputs(one_text)[0], rows, view.mask)
+        finals = [final]
+        for layer in others:
+            states, final = layer(states, view.mask)  # (B, T, d)
+            finals.append(final)
+        return states, finals
+
+    def inputs(self, view: View) -> Tensor:
+        """Word vectors as the first layer gets them."""
+        weights = self.word_weight[view.ids].unsqueeze(-1)  # (B, T, 1)
+        return self.dropout(self.words(view) * weights)  # (B, T, E)
+
+
+def smooth_idf(words: Words) -> Tensor:
+    """ln((1+N) / (1+df)) + 1; a word that no document has weighs a quarter of the mean."""
+    counts = words.document_frequency.double()
+    idf = ((1 + words.documents) / (1 + counts)).log() + 1  # (V,)
+    seen = counts > 0
+    mean = idf[seen].mean() if seen.any() else idf.new_tensor(4.0)
+    return torch.where(seen, idf, mean / 4)
+
+
+def known_words(view: View, limit: int = 0) -> tuple[View, Tensor]:
+    """The known words alone, the first ``limit`` of them unless that is 0; and where they stood."""
+    keep = view.codes > UNK  # (B, T)
+    if limit:
+        keep = keep & (keep.cumsum(1) <= limit)
+    counts = keep.sum(1)  # (B,)
+    lengths = counts.clamp_min(1)
+    places = torch.arange(int(lengths.max()), device=keep.device)
+    codes = torch.full((len(keep), len(places)), PAD, device=keep.device)
+    codes[places < counts.unsqueeze(1)] = view.codes[keep]
+    return View(codes, lengths), keep
+
+
+def stack(views: list[View]) -> View:
+    """The texts of several views as one, so that one pass reads them all."""
+    longest = max(view.codes.shape[1] for view in views)
+    codes = [F.pad(view.codes, (0, longest - view.codes.shape[1]), value=PAD) for view in views]
+    return View(torch.cat(codes), torch.cat([view.lengths for view in views]))
+
+
+@MODELS.add("lstm")
+class LSTM(QuestionEncoder):
+    """Question encoder with a long short-term memory."""
+
+    @dataclass(frozen=True)
+    class Config(QuestionConfig):
+        """Settings of the LSTM encoder."""
+
+        dim: int = 240  # table 3
+        pooling: Literal["last", "mean", "max"] = "mean"  # table 2
+
+    config: Config
+
+    def layer(self, input_dim: int) -> Cell:
+        """An LSTM layer."""
+        return LSTMCell(input_dim, self.config.dim)
+
+
+@MODELS.add("gru")
+class GRU(QuestionEncoder):
+    """Question encoder with a gated recurrent unit."""
+
+    @dataclass(frozen=True)
+    class Config(QuestionConfig):
+        """Settings of the GRU encoder."""
+
+        dim: int = 280  # table 3
+        pooling: Literal["last", "mean", "max"] = "mean"  # table 2
+
+    config: Config
+
+    def layer(self, input_dim: int) -> Cell:
+        """A GRU layer."""
+        return GRUCell(input_dim, self.config.dim)
+
+
+@MODELS.add("cnn")
+class CNN(QuestionEncoder):
+    """Question encoder with a causal convolution."""
+
+    @dataclass(frozen=True)
+    class Config(QuestionConfig):
+        """Settings of the CNN encoder."""
+
+        dim: int = 667  # table 3
+        order: int = 3  # table 3, width of the filters
+        pooling: Literal["last", "mean", "max"] = "mean"  # table 2
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.order < 1:
+                raise ConfigError(f"order = {self.order}; expected at least 1")
+
+    config: Config
+
+    def layer(self, input_dim: int) -> Cell:
+        """A convolution over the words so far."""
+        return ConvolutionCell(input_dim, self.config.dim, self.config.order)

@@ -1,0 +1,1 @@
+"""The models that the five papers compare with, one file each."""

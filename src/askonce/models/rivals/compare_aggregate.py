@@ -1,0 +1,86 @@
+"""Compare-aggregate: compare word by word, then aggregate with filters (Wang & Jiang, ICLR 2017).
+
+Each word of the candidate attends to the query's words and is multiplied with what it finds there;
+filters of several widths run over the products. CABIN's tables call the model CAM. The sizes are
+those of the authors' code for WikiQA.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from askonce.models import MODELS
+from askonce.models.base import Side, States, Words, WordWeights
+from askonce.models.convolution import WindowConvolution
+from askonce.models.layers import masked_mean, masked_softmax, safe_norm
+from askonce.models.pair import PairConfig, PairMatcher
+from askonce.text.batch import Batch, View
+
+
+@MODELS.add("compare-aggregate", "cam")
+class CompareAggregate(PairMatcher):
+    """Candidate words times the query words they attend to, aggregated by filters."""
+
+    @dataclass(frozen=True)
+    class Config(PairConfig):
+        """The model with element-wise multiplication, the best on WikiQA."""
+
+        dim: int = 150  # of projected words, of the filters of each width and of the last layer
+        widest: int = 5  # filters read windows of 1 to this many words
+        dropout: float = 0.04  # on word vectors
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words)
+        dim = config.dim
+        self.dropout = nn.Dropout(config.dropout)
+        self.projection = nn.Linear(self.input_dim, 2 * dim)  # gate, then value
+        self.filters = nn.ModuleList(
+            WindowConvolution(dim, dim, width, "same", bias=True)
+            for width in range(1, config.widest + 1)
+        )
+        self.hidden = nn.Linear(config.widest * dim, dim)
+        self.output = nn.Linear(dim + self.feature_dim, 1)
+
+    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+        """Gated projection of each word, zero on padding."""
+        gate, value = self.projection(self.dropout(vectors)).chunk(2, dim=-1)  # (B, T, D) each
+        projected = gate.sigmoid() * value.tanh()  # (B, T, D), eq. 1
+        return (projected * view.mask.unsqueeze(-1),)
+
+    def attend(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
+        """Weights (B, Ta, Tq) and what they find (B, Ta, D) for each word of the candidate.
+
+        A zero vector stands beside the query's words, for a word that none of them matches; so
+        the weights of a word sum to less than one. They are plain products: the authors' code
+        leaves out the matrix of eq. 2.
+        """
+        found_by, sought = candidate.parts[0], F.pad(query.parts[0], (0, 0, 1, 0))  # (B, 1+Tq, D)
+        real = F.pad(query.view.mask, (1, 0), value=True).unsqueeze(1)  # (B, 1, 1+Tq)
+        weights = masked_softmax(torch.bmm(found_by, sought.mT), real)  # (B, Ta, 1+Tq)
+        return weights[..., 1:], torch.bmm(weights, sought)
+
+    def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
+        """Greatest value of each filter over the comparisons, then two layers."""
+        compared = candidate.parts[0] * self.attend(query, candidate)[1]  # (B, Ta, D)
+        mask = candidate.view.mask
+        widths = cast(Iterable[WindowConvolution], self.filters)
+        greatest = [filters.greatest(compared, mask) for filters in widths]  # (B, D) each
+        hidden = self.hidden(torch.cat(greatest, dim=-1).relu()).tanh()  # (B, D)
+        return self.output(torch.cat([hidden, features], dim=-1)).squeeze(-1)  # (B,)
+
+    def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
+        """Mean attention that each query word gets; strength of each candidate word's match."""
+        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        weights, found = self.attend(*sides)
+        strength = safe_norm(sides[1].parts[0] * found)  # (B, Ta)
+        attention = masked_mean(weights, sides[1].view.mask)  # (B, Tq)
+        return [
+            WordWeights("attention", "query", "text", attention),
+            WordWeights("strength of match", "candidate", "text", strength),
+        ]

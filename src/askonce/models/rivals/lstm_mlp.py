@@ -1,0 +1,53 @@
+"""LSTM+MLP, the recurrent rival of CTRN (its Table 2)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor, nn
+
+from askonce.models import MODELS
+from askonce.models.base import Side, States, Words
+from askonce.models.ctrn import LogOdds
+from askonce.models.layers import masked_mean
+from askonce.models.pair import PairConfig, PairMatcher
+from askonce.text.batch import View
+
+
+@MODELS.add("lstm-mlp")
+class LstmMlp(PairMatcher):
+    """One LSTM over each text alone, then dense layers over both.
+
+    The paper does not say what it takes of the states: here their mean, as of QRNN and CTRN, so
+    that the models differ by the recurrence only.
+    """
+
+    @dataclass(frozen=True)
+    class Config(PairConfig):
+        """Settings, with the sizes of CTRN's Table 2."""
+
+        projection: int = 300  # m; words are projected, since their vectors are fixed
+        dim: int = 512  # d
+        hidden: int = 128  # h, size of the dense layers
+        layers: Literal[1, 2, 3] = 1  # dense layers
+        dropout: float = 0.5  # implementation details of CTRN
+        bias: bool = True  # of the gates; Table 2 counts none
+
+    config: Config
+
+    def __init__(self, config: Config, words: Words) -> None:
+        super().__init__(config, words)
+        self.projection = nn.Sequential(
+            nn.Linear(self.input_dim, config.projection, bias=False), nn.ReLU()
+        )
+        self.lstm = nn.LSTM(config.projection, config.dim, bias=config.bias, batch_first=True)
+        sizes = [2 * config.dim + self.feature_dim] + [config.hidden] * config.layers
+        self.odds = LogOdds(sizes, config.dropout)
+
+    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+        """The mean of the hidden states; padding follows the text, so no state has seen it."""
+        states, _ = self.lstm(self.projection(vectors))  # (B, T, d)
+        return (masked_mean(states, view.mask),)  # (B, d)
+
+    def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
+        """Log-odds of the pair."""
+        return self.odds(query.parts[0], candidate.parts[0], features)  # (B,)

@@ -1,0 +1,295 @@
+"""A trained model ready for use: rank answers, score pairs, encode texts, say why; save and load.
+
+The methods have the argument names and return values that sentence-transformers made usual.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from askonce.config import settings
+from askonce.errors import NotAnEncoder
+from askonce.models import MODELS
+from askonce.models.base import Encoder, Matcher, Side, States, Words
+from askonce.text.batch import Batch, Numbers
+from askonce.text.lexicon import Lexicon
+from askonce.types import Pool, Post
+
+Text = str | Post
+KEPT_BYTES = 2_000_000_000  # of states that scoring many pools may keep in memory
+
+
+@dataclass(frozen=True)
+class WordsExplained:
+    """The words of one text and how much each counts, in the sense that ``kind`` names."""
+
+    kind: str
+    side: Side
+    words: list[str]
+    weights: list[float]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a pair got its score: one entry for each thing that the model weighs words by."""
+
+    score: float
+    words: list[WordsExplained]
+
+
+class Ranker:
+    """A model with its vocabulary and settings.
+
+    ``threads`` limits the processor cores that torch uses, for the whole process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Matcher,
+        lexicon: Lexicon,
+        card: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.name = name
+        self.model = model.eval()
+        self.lexicon = lexicon
+        self.card = dict(card or {})  # what the model card tells: data, figures, time
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self.model.prepare()
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        lexicon: Lexicon,
+        vectors: np.ndarray,
+        options: Mapping[str, Any] | None = None,
+        seed: int = 1,
+    ) -> "Ranker":
+        """An untrained ranker: a registered model with seeded weights and these word vectors."""
+        kind: Any = MODELS[name]  # every model is made of its Config and Words
+        config = settings(kind.Config, options or {}, "model.")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = kind(config, Words.of(lexicon.vocabulary, vectors))
+        return cls(MODELS.resolve(name), model, lexicon)
+
+    @classmethod
+    def load(cls, folder: Path | str, threads: int | None = None) -> "Ranker":
+        """A ranker from its folder; nothing in the folder is executed."""
+        from askonce.ranker_folder import read
+
+        name, model, lexicon, card = read(Path(folder))
+        return cls(name, model, lexicon, card, threads)
+
+    def save(self, folder: Path | str) -> None:
+        """Write settings, vocabulary, weights and a model card into a folder."""
+        from askonce.ranker_folder import write
+
+        write(Path(folder), self.name, self.model, self.lexicon, self.card)
+
+    from_pretrained = load
+    save_pretrained = save
+
+    def rank(
+        self,
+        query: Text,
+        documents: Sequence[Text],
+        top_k: int | None = None,
+        return_documents: bool = False,
+        batch_size: int = 128,
+    ) -> list[dict[str, Any]]:
+        """Sort documents by score: ``{"corpus_id", "score"}``, and ``"text"`` when asked for."""
+        scores = self._scores(
+            self._query(query), [self._document(d) for d in documents], batch_size
+        )
+        order = np.argsort(-scores, kind="stable")[:top_k]
+        ranked: list[dict[str, Any]] = []
+        for place in order.tolist():
+            hit = {"corpus_id": place, "score": float(scores[place])}
+            ranked.append(hit | {"text": _post(documents[place]).text} if return_documents else hit)
+        return ranked
+
+    def predict(
+        self,
+        inputs: Sequence[tuple[Text, Text]] | tuple[Text, Text],
+        batch_size: int = 128,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+    ) -> Any:  # noqa: ANN401 - a score, an array or a tensor, as the arguments say
+        """Scores of (query, document) pairs; of one pair alone, one score."""
+        if len(inputs) == 2 and isinstance(inputs[0], Text):
+            return self.predict([cast(tuple[Text, Text], inputs)], batch_size)[0]
+        pairs = cast(Sequence[tuple[Text, Text]], inputs)
+        queries = [self._query(query) for query, _ in pairs]
+        documents = [self._document(document) for _, document in pairs]
+        lengths = [len(q.text) + len(d.text) for q, d in zip(queries, documents, strict=True)]
+        scores = torch.empty(len(queries))
+        with torch.inference_mode():
+            for rows in _by_length(lengths, batch_size):
+                query, document = ([side[i] for i in rows] for side in (queries, documents))
+                scores[rows] = self.model(Batch(query), Batch(document)).float()
+        if convert_to_tensor:
+            return scores
+        return scores.numpy() if convert_to_numpy else list(scores)
+
+    def encode(
+        self,
+        inputs: Text | Sequence[Text],
+        batch_size: int = 128,
+        show_progress_bar: bool | None = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        normalize_embeddings: bool = False,
+    ) -> Any:  # noqa: ANN401 - an array or a tensor, as the arguments say
+        """One vector per text; for one text alone, one vector. Only encoders have vectors."""
+        if isinstance(inputs, Text):
+            inputs = [inputs]
+            squeeze = True
+        else:
+            squeeze = False
+        vectors = self._encode(
+            [self._query(t) for t in inputs], batch_size, bool(show_progress_bar)
+        )
+        if normalize_embeddings:
+            vectors = torch.nn.functional.normalize(vectors, dim=-1)
+        vectors = vectors[0] if squeeze else vectors
+        if convert_to_tensor:
+            return vectors
+        return vectors.numpy() if convert_to_numpy else list(vectors)
+
+    encode_query = encode
+    encode_document = encode
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401 - arrays
+        """Score of every vector of the first with every one of the second (n, m)."""
+        one, other = torch.as_tensor(embeddings1), torch.as_tensor(embeddings2)
+        with torch.inference_mode():
+            return self.encoder.similarity(one[:, None], other[None])  # (n, m)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401
+        """Score of each vector of the first with the one in the same place of the second (n,)."""
+        with torch.inference_mode():
+            return self.encoder.similarity(
+                torch.as_tensor(embeddings1), torch.as_tensor(embeddings2)
+            )
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model as an encoder; an error for one that compares both texts together."""
+        if not isinstance(self.model, Encoder):
+            raise NotAnEncoder(
+                f"{self.name!r} compares both texts together, so it has no vectors; "
+                "use rank or predict, or choose an encoder of `askonce models`"
+            )
+        return self.model
+
+    def explain(self, question: Text, answer: Text) -> Explanation:
+        """The words that the model weighs in both texts, with their weights."""
+        query, candidate = _post(question), _post(answer)
+        batches = self.lexicon.batch([query]), self.lexicon.batch([candidate])
+        with torch.inference_mode():
+            score = float(self.model(*batches)[0])
+            weighed = self.model.inspect(*batches)
+        explained = []
+        for entry in weighed:
+            post = query if entry.side == "query" else candidate
+            fields = {"title": [post.title], "body": [post.body], "text": [post.title, post.body]}
+            words = [word for part in fields[entry.view] for word in self.lexicon.words(part)]
+            weights = entry.values[0, : len(words)].tolist()
+            explained.append(WordsExplained(entry.kind, entry.side, words, weights))
+        return Explanation(score, explained)
+
+    def score_pools(self, pools: Sequence[Pool], batch_size: int = 128) -> list[np.ndarray]:
+        """Scores for the candidates of each pool; a candidate of several pools is read once."""
+        kept = _Kept(self, batch_size)
+        scores = []
+        with torch.inference_mode():
+            for pool in pools:
+                query = self.model.read(self.lexicon.batch([pool.query]), "query")
+                scores.append(self._match_all(query, kept.states(pool.candidates), batch_size))
+        return scores
+
+    def _scores(self, query: Numbers, documents: list[Numbers], batch_size: int) -> np.ndarray:
+        scores = np.empty(len(documents), dtype=np.float32)
+        with torch.inference_mode():
+            asked = self.model.read(Batch([query]), "query")
+            for rows in _by_length([len(d.text) for d in documents], batch_size):
+                found = self.model.read(Batch([documents[i] for i in rows]), "candidate")
+                scores[rows] = self._match(asked, found)
+        return scores
+
+    def _match_all(self, query: States, rows: list[States], batch_size: int) -> np.ndarray:
+        scores = np.empty(len(rows), dtype=np.float32)
+        for chosen in _by_length([int(row.view.lengths[0]) for row in rows], batch_size):
+            scores[chosen] = self._match(query, States.join([rows[i] for i in chosen]))
+        return scores
+
+    def _match(self, query: States, candidates: States) -> np.ndarray:
+        same = torch.zeros(len(candidates.view), dtype=torch.long)
+        return self.model.match(query.select(same), candidates).float().numpy()
+
+    def _encode(self, texts: list[Numbers], batch_size: int, show: bool) -> Tensor:
+        encoder = self.encoder
+        batches = _by_length([len(t.title) + len(t.body) for t in texts], batch_size)
+        if show:
+            from rich.progress import track
+
+            batches = iter(track(list(batches), description="encoding"))
+        found: list[Tensor] = []
+        order: list[int] = []
+        with torch.inference_mode():
+            for rows in batches:
+                found.append(encoder.encode(Batch([texts[i] for i in rows])))
+                order += rows
+        if not found:
+            return torch.empty(0, 0)
+        vectors = torch.cat(found)
+        return torch.empty_like(vectors).index_copy_(0, torch.tensor(order), vectors)  # (n, D)
+
+    def _query(self, text: Text) -> Numbers:
+        return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)
+
+    _document = _query
+
+
+def _post(text: Text) -> Post:
+    return text if isinstance(text, Post) else Post(id="", title=text)
+
+
+def _by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """Places of texts of like length together, so that little is padded; the longest first."""
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+class _Kept:
+    """What was read of candidates, by id, until it fills its share of memory."""
+
+    def __init__(self, ranker: Ranker, batch_size: int) -> None:
+        self._ranker, self._batch_size = ranker, batch_size
+        self._rows: dict[str, States] = {}
+        self._bytes = 0
+
+    def states(self, posts: Sequence[Post]) -> list[States]:
+        """The states of these posts, each read at most once while it is kept."""
+        if self._bytes > KEPT_BYTES:
+            self._rows.clear()
+            self._bytes = 0
+        new = [post for post in posts if post.id not in self._rows]
+        numbers = [self._ranker.lexicon.numbers(post) for post in new]
+        for rows in _by_length([len(n.text) for n in numbers], self._batch_size):
+            states = self._ranker.model.read(Batch([numbers[i] for i in rows]), "candidate")
+            for place, i in enumerate(rows):
+                row = states.row(place)
+                self._rows[new[i].id] = row
+                self._bytes += sum(part.nbytes for part in row.parts)
+        return [self._rows[post.id] for post in posts]

@@ -1,0 +1,50 @@
+"""What every registered dataset promises, on those whose files are at hand."""
+
+import pytest
+
+from askonce.datasets import DATASETS, load_dataset
+from askonce.datasets.beir import write_beir
+from askonce.errors import AskonceError
+
+AT_HAND = ["askubuntu", "semeval-a", "semeval-b", "travel", "trecqa", "wikiqa"]
+
+
+@pytest.mark.parametrize("name", sorted(set(DATASETS.names()) - {"insuranceqa-package"}))
+def test_a_missing_folder_is_one_clear_line(name, tmp_path):
+    with pytest.raises(AskonceError) as caught:
+        load_dataset(name, tmp_path / "nowhere")
+    assert "nowhere" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(set(DATASETS.names()) - {"insuranceqa-package"}))
+def test_an_empty_folder_says_what_was_looked_for(name, tmp_path):
+    with pytest.raises(AskonceError, match=str(tmp_path)):
+        load_dataset(name, tmp_path)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", AT_HAND)
+def test_pools_are_sound_and_come_back_equal_from_beir(name, data_folder, tmp_path):
+    dataset = load_dataset(name, data_folder)
+    assert {dataset.dev, dataset.test} <= set(dataset.splits)
+    for split in dataset.splits.values():
+        assert len({pool.query.id for pool in split}) == len(split)
+        for pool in split:
+            ids = [post.id for post in (*pool.candidates, *pool.missed)]
+            assert ids
+            assert len(set(ids)) == len(ids)
+            assert pool.query.id not in ids or pool.query.kind == "question"
+    write_beir(dataset, tmp_path / "beir")
+    assert load_dataset("beir", tmp_path / "beir") == dataset
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", AT_HAND)
+def test_training_questions_are_not_in_the_test_split(name, data_folder):
+    dataset = load_dataset(name, data_folder)
+    if dataset.train not in dataset.splits:
+        pytest.skip(f"{name} was read without a training split")
+    train = {pool.query.text for pool in dataset.split("train")}
+    test = {pool.query.text for pool in dataset.split("test") if pool.query.text}
+    assert len(train & test) <= 0.01 * len(test)

@@ -1,0 +1,47 @@
+"""Imports follow the flow of data: a file uses what stands before it, never what comes after."""
+
+import ast
+from pathlib import Path
+
+import askonce
+
+SOURCE = Path(askonce.__file__).parent
+FLOW = [
+    {"errors", "types"},
+    {"registry", "files"},
+    {"config"},
+    {"text", "data"},
+    {"datasets", "index", "evaluation"},  # evaluation knows labels and scores, no model
+    {"models"},
+    {"ranker", "ranker_folder"},
+    {"baselines"},
+    {"bench", "archive"},
+    {"engine"},
+    {"cli"},
+]
+LEVEL = {part: level for level, parts in enumerate(FLOW) for part in parts}
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("askonce."):
+            found.add(node.module.split(".")[1])
+    return found
+
+
+def test_every_part_has_its_place():
+    parts = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
+    assert parts - {"__init__"} == set(LEVEL)
+
+
+def test_imports_follow_the_flow():
+    wrong = []
+    for path in SOURCE.rglob("*.py"):
+        part = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if part == "__init__":
+            continue
+        for used in imports(path):
+            if used != part and LEVEL[used] >= LEVEL[part] and {used, part} - FLOW[LEVEL[part]]:
+                wrong.append(f"{path.relative_to(SOURCE)} imports {used}")
+    assert not wrong
