@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+# small tensors on several threads wait for each other more than they compute
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 DATA = Path(os.environ.get("ASKONCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

@@ -14,8 +14,10 @@ FLOW = [
     {"datasets", "index", "evaluation"},  # evaluation knows labels and scores, no model
     {"models"},
     {"ranker", "ranker_folder"},
+    {"archive"},
+    {"training"},
     {"baselines"},
-    {"bench", "archive"},
+    {"bench"},
     {"engine"},
     {"cli"},
 ]

@@ -3,7 +3,7 @@
 The methods have the argument names and return values that sentence-transformers made usual.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -121,21 +121,25 @@ class Ranker:
         self,
         inputs: Sequence[tuple[Text, Text]] | tuple[Text, Text],
         batch_size: int = 128,
+        show_progress_bar: bool | None = None,
+        activation_fn: Callable[[Tensor], Tensor] | None = None,
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
     ) -> Any:  # noqa: ANN401 - a score, an array or a tensor, as the arguments say
         """Scores of (query, document) pairs; of one pair alone, one score."""
         if len(inputs) == 2 and isinstance(inputs[0], Text):
-            return self.predict([cast(tuple[Text, Text], inputs)], batch_size)[0]
+            one = cast(tuple[Text, Text], inputs)
+            return self.predict([one], batch_size, activation_fn=activation_fn)[0]
         pairs = cast(Sequence[tuple[Text, Text]], inputs)
         queries = [self._query(query) for query, _ in pairs]
         documents = [self._document(document) for _, document in pairs]
         lengths = [len(q.text) + len(d.text) for q, d in zip(queries, documents, strict=True)]
         scores = torch.empty(len(queries))
         with torch.inference_mode():
-            for rows in _by_length(lengths, batch_size):
+            for rows in _shown(_by_length(lengths, batch_size), show_progress_bar):
                 query, document = ([side[i] for i in rows] for side in (queries, documents))
                 scores[rows] = self.model(Batch(query), Batch(document)).float()
+        scores = scores if activation_fn is None else activation_fn(scores)
         if convert_to_tensor:
             return scores
         return scores.numpy() if convert_to_numpy else list(scores)
@@ -238,11 +242,7 @@ class Ranker:
 
     def _encode(self, texts: list[Numbers], batch_size: int, show: bool) -> Tensor:
         encoder = self.encoder
-        batches = _by_length([len(t.title) + len(t.body) for t in texts], batch_size)
-        if show:
-            from rich.progress import track
-
-            batches = iter(track(list(batches), description="encoding"))
+        batches = _shown(_by_length([len(t.title) + len(t.body) for t in texts], batch_size), show)
         found: list[Tensor] = []
         order: list[int] = []
         with torch.inference_mode():
@@ -269,6 +269,16 @@ def _by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
     for start in range(0, len(order), batch_size):
         yield order[start : start + batch_size]
+
+
+def _shown(batches: Iterator[list[int]], show: bool | None) -> Iterator[list[int]]:
+    """The batches, with a bar on stderr when it is asked for."""
+    if not show:
+        return batches
+    from rich.console import Console
+    from rich.progress import track
+
+    return iter(track(list(batches), description="reading", console=Console(stderr=True)))
 
 
 class _Kept:

@@ -19,6 +19,4 @@ class BM25(Baseline):
 
     def score(self, pool: Pool) -> np.ndarray:
         """BM25 of each candidate; 0 where no word is shared."""
-        ids = [post.id for post in pool.candidates]
-        hits = dict(self.index.search(pool.query.text, k=len(ids), among=ids))
-        return np.array([hits.get(post_id, 0.0) for post_id in ids])
+        return self.index.scores(pool)

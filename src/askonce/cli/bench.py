@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from askonce.cli.output import DataFolder, console, progress, write_json
+from askonce.cli.output import DataFolder, console, progress, vectors_beside, write_json
 from askonce.types import ProtocolName
 
 EVERY_BASELINE = "random,bm25,tfidf,word-vectors,overlap,svm"
@@ -41,7 +41,7 @@ def command(
     from askonce.datasets import DATASETS, load_dataset
 
     names = [name.strip() for name in models.split(",") if name.strip()]
-    plan = Plan(names, split, seeds, protocol, vectors or _vectors_beside(data))
+    plan = Plan(names, split, seeds, protocol, vectors or vectors_beside(data))
     written: list[dict[str, Any]] = []
     for name in [DATASETS.resolve(name) for name in datasets]:
         with progress(f"reading {name}") as say:
@@ -54,14 +54,6 @@ def command(
             console().print(table(cells))
     if json is not None:
         write_json(written, json)
-
-
-def _vectors_beside(data: Path) -> Path | None:
-    """A folder of GloVe vectors in the data folder or next to it."""
-    found = (
-        path for place in (data, data.resolve().parent) for path in sorted(place.glob("glove*"))
-    )
-    return next(found, None)
 
 
 def _write_runs(folder: Path, cells: "list[Any]", pools: Any) -> None:  # noqa: ANN401 - types load late

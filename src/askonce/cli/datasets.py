@@ -1,19 +1,15 @@
 """``askonce datasets``: what can be read."""
 
-from askonce.cli.output import JsonFlag, console, write_json
+from askonce.cli.output import JsonFlag, console, first_line, write_json
 
 
 def command(json: JsonFlag = False) -> None:
     """List the datasets that can be read."""
     from askonce.datasets import DATASETS
 
-    known = {name: _first_line(DATASETS[name].__doc__) for name in DATASETS.names()}
+    known = {name: first_line(DATASETS[name].__doc__) for name in DATASETS.names()}
     if json:
         write_json([{"name": name, "about": about} for name, about in known.items()])
         return
     for name, about in known.items():
         console().print(f"{name:<20} {about}")
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0]

@@ -1,6 +1,6 @@
 """``askonce models``: what can rank."""
 
-from askonce.cli.output import JsonFlag, console, write_json
+from askonce.cli.output import JsonFlag, console, first_line, write_json
 
 
 def command(json: JsonFlag = False) -> None:
@@ -10,18 +10,14 @@ def command(json: JsonFlag = False) -> None:
     from askonce.models.base import Encoder
 
     rows = [
-        {"name": name, "kind": "baseline", "about": _first_line(BASELINES[name].__doc__)}
+        {"name": name, "kind": "baseline", "about": first_line(BASELINES[name].__doc__)}
         for name in BASELINES.names()
     ]
     for name in MODELS.names():
         kind = "encoder" if issubclass(MODELS[name], Encoder) else "matcher"
-        rows.append({"name": name, "kind": kind, "about": _first_line(MODELS[name].__doc__)})
+        rows.append({"name": name, "kind": kind, "about": first_line(MODELS[name].__doc__)})
     if json:
         write_json(rows)
         return
     for row in rows:
         console().print(f"{row['name']:<20} {row['kind']:<9} {row['about']}")
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0]

@@ -37,6 +37,17 @@ def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - 
         path.write_text(text + "\n", encoding="utf-8")
 
 
+def first_line(text: str | None) -> str:
+    """What a docstring says first."""
+    return (text or "").strip().partition("\n")[0]
+
+
+def vectors_beside(data: Path) -> Path | None:
+    """A folder of GloVe vectors in the data folder or next to it."""
+    places = (data, data.resolve().parent)
+    return next((path for place in places for path in sorted(place.glob("glove*"))), None)
+
+
 @contextmanager
 def progress(first: str) -> Iterator[Callable[[str], None]]:
     """A spinner with the time spent, on stderr; the given function says what is being done."""

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import tantivy
 
 from askonce.text.tokenise import TOKENISERS
-from askonce.types import Post, TokeniserName
+from askonce.types import Pool, Post, TokeniserName
 
 MAX_QUERY_TERMS = 256  # a pasted log file is no better a query than its first words
 
@@ -82,6 +83,12 @@ class LexicalIndex:
         found = self._searcher.search(query, limit=min(k, len(self)), count=False).hits
         hits = [Hit(self._searcher.doc(place)["id"][0], float(score)) for score, place in found]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+    def scores(self, pool: Pool) -> np.ndarray:
+        """BM25 of each candidate of a pool; 0 where no word is shared."""
+        ids = [post.id for post in pool.candidates]
+        hits = dict(self.search(pool.query.text, k=len(ids), among=ids))
+        return np.array([hits.get(post_id, 0.0) for post_id in ids])
 
     def terms(self, text: str) -> list[str]:
         """The stemmed words by which a text is found."""
