@@ -1,6 +1,6 @@
 """The figures of several cells as records for scripts and as a table for people."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -61,6 +61,20 @@ def table(cells: Sequence[Cell], metric: str = "MAP", against: str = "bm25") -> 
         shown.caption = f"* {metric} differs from {against}: randomisation test, Holm, p < {LEVEL}"
         shown.caption_justify = "left"
     return shown
+
+
+def markdown(rows: Sequence[Mapping[str, Any]], metric: str = "MAP") -> str:
+    """One metric of stored records: a row for each model, a column for each dataset and split."""
+    columns = list(dict.fromkeys((row["dataset"], row["split"]) for row in rows))
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    values = {(r["model"], r["dataset"], r["split"]): r["metrics"][metric]["mean"] for r in rows}
+    lines = ["| model | " + " | ".join(f"{name} {split}" for name, split in columns) + " |"]
+    lines.append("|---|" + "---:|" * len(columns))
+    for model in models:
+        cells = (values.get((model, *column)) for column in columns)
+        shown = " | ".join("–" if value is None else f"{value:.3f}" for value in cells)
+        lines.append(f"| {model} | {shown} |")
+    return "\n".join(lines)
 
 
 def comparisons(cells: Sequence[Cell], metric: str, against: str) -> list[Comparison]:
