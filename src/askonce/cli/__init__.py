@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from askonce.cli import ask, bench, convert, datasets, evaluate, models, stats
+from askonce.cli import (
+    ask,
+    bench,
+    convert,
+    datasets,
+    evaluate,
+    models,
+    pretrain,
+    stats,
+    train,
+    tune,
+)
 from askonce.errors import AskonceError
 
 app = typer.Typer(
@@ -39,7 +50,7 @@ def root(
     """Find the questions already asked and rank the answers already given."""
 
 
-for verb in (ask, bench, convert, datasets, evaluate, models, stats):
+for verb in (ask, bench, convert, datasets, evaluate, models, pretrain, stats, train, tune):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 
 

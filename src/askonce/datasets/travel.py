@@ -15,22 +15,13 @@ from askonce.datasets.xml_file import attribute, parse_xml
 from askonce.errors import DataError
 from askonce.files import descend, find, need, numbered_lines, rows
 from askonce.text.html import html_to_text
+from askonce.text.leaks import strip_links, strip_notices
 from askonce.types import Dataset, Pool, Post
 
 _SPLITS = {"train": ("train.txt", 100), "dev": ("val.txt", 500), "test": ("test.txt", 500)}
 _LAST = np.iinfo(np.uint64).max
 _DUPLICATE = "3"  # LinkTypeId of what was closed as a duplicate; 1 is a mere link
 
-# A link to a question of the site gives the answer away, by its number or by the title it shows.
-_SITE_LINK = re.compile(
-    r'<a\s[^>]*href="(?:https?:)?(?://travel\.stackexchange\.com)?'
-    r"/(?:questions|q|a)/\d[^>]*>.*?</a>",
-    re.DOTALL,
-)
-_NOTICE = re.compile(
-    r"<blockquote>\s*<p>\s*<strong>\s*possible duplicate.*?</blockquote>",
-    re.DOTALL | re.IGNORECASE,
-)
 _URL = re.compile(r"(?:https?://|www\.|travel\.stackexchange\.com)\S*")
 
 Links = dict[str, list[str]]  # a query and the questions it was linked with
@@ -64,8 +55,7 @@ def read(folder: Path) -> Dataset:
 
 def plain_text(html: str) -> str:
     """The body of a question without anything that tells which question it was linked with."""
-    text = html_to_text(_SITE_LINK.sub(" ", _NOTICE.sub(" ", html)))
-    return _URL.sub("", text).strip()
+    return _URL.sub("", html_to_text(strip_links(strip_notices(html)))).strip()
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class Packing:
     rank: Tensor  # (B,) where each text stands in that order
     sizes: list[int]  # texts that have a word at step t
     places: Tensor  # (N,) where in B·T each packed word stands
+    starts: Tensor  # (T,) the packed place of the longest text's word at step t
     last: Tensor  # (B,) the packed place of the last word, by falling length
 
     @classmethod
@@ -74,18 +75,20 @@ class Packing:
         steps = torch.arange(int(lengths[0]), device=mask.device).unsqueeze(1)
         lasting = steps < lengths  # (T, B)
         sizes = lasting.sum(1)  # (T,)
+        starts = sizes.cumsum(0) - sizes
         return cls(
             shape=(mask.shape[0], mask.shape[1]),
             order=order,
             rank=torch.empty_like(order).scatter(0, order, rows),
             sizes=sizes.tolist(),
             places=(order * mask.shape[1] + steps)[lasting],
-            last=(sizes.cumsum(0) - sizes)[lengths - 1] + rows,
+            starts=starts,
+            last=starts[lengths - 1] + rows,
         )
 
     def pack(self, padded: Tensor) -> Tensor:
         """The rows of all words, step by step."""
-        return padded.flatten(0, 1).index_select(0, self.places)  # (N, E)
+        return padded.flatten(0, 1).index_select(0, self.places)  # (N, ...)
 
     def pad(self, packed: Tensor) -> Tensor:
         """The way back; zeros on padding."""

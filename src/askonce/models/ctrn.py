@@ -1,22 +1,22 @@
 """QRNN+MLP, and CTRN, in which the gates of each text also compose its partner (Tay et al., 2018).
 
-Sequences are time-major (T, B, ·) in here, so that a step of the recurrence is one block of memory.
+Two ways lead to a score. ``forward`` computes on the words alone, without padding, as batches for
+training vary in length. ``read`` and ``match`` go by padded states, which can be kept text by text.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
 
 from askonce.models import MODELS
 from askonce.models.base import Side, States, Words, WordWeights
-from askonce.models.layers import dense_layers, masked_softmax
+from askonce.models.cells import Packing
+from askonce.models.layers import dense_layers, found_in, masked_softmax
 from askonce.models.pair import PairConfig, PairMatcher
+from askonce.models.quasi_recurrent import GatedMean, QuasiRecurrent, distinct
 from askonce.text.batch import Batch, View
 
 Alignment = Literal["proportional", "literal_clamp", "index", "soft"]
@@ -24,118 +24,27 @@ QUERY: Side = "query"
 CANDIDATE: Side = "candidate"
 
 
-class CausalConvolution(nn.Module):
-    """A convolution over texts that multiplies each distinct word once, however often it stands.
+@dataclass(frozen=True, eq=False)
+class Gated:
+    """The values and the gates of B texts' words, packed: step by step and without padding."""
 
-    The products of a word with all taps are rows of a table; an output is a sum of ``width`` rows.
-    """
+    lengths: Tensor  # (B,)
+    packing: Packing
+    values: Tensor  # (N, d)
+    gates: Tensor  # (N, 2d)
 
-    def __init__(self, fan_in: int, fan_out: int, width: int, bias: bool) -> None:
-        super().__init__()
-        self.taps = nn.Linear(fan_in, width * fan_out, bias=False)  # the oldest word's tap first
-        self.bias = nn.Parameter(torch.zeros(fan_out)) if bias else None
-
-    def forward(self, words: Tensor, windows: Tensor) -> Tensor:
-        """Outputs (N, fan_out) for windows (N, width) that name rows of the table."""
-        width = windows.shape[1]
-        fan_out = self.taps.out_features // width
-        bias = None  # counts once per window: with its newest word
-        if self.bias is not None:
-            bias = F.pad(self.bias, (self.taps.out_features - fan_out, 0))  # (width·fan_out,)
-        table = F.linear(words, self.taps.weight, bias).view(-1, fan_out)  # (U·width, fan_out)
-        return F.embedding_bag(windows, table, mode="sum")  # (N, fan_out)
-
-
-class QuasiRecurrent(nn.Module):
-    """The values and the gates of every word, each from the words up to it (eq. 1)."""
-
-    def __init__(self, fan_in: int, dim: int, width: int, bias: bool) -> None:
-        super().__init__()
-        self.width = width
-        self.values = CausalConvolution(fan_in, dim, width, bias)
-        self.gates = CausalConvolution(fan_in, 2 * dim, width, bias)  # forget gates, output gates
-
-    def forward(self, words: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Z (T, B, d) and F|O (T, B, 2d) of texts whose words are ``words[places]``."""
-        words = F.pad(words, (0, 0, 1, 0))  # (1+U, m); row 0 is the zeros before each text
-        taps = [
-            F.pad(places + 1, (0, 0, self.width - 1 - tap, 0))[: len(places)] * self.width + tap
-            for tap in range(self.width)
-        ]
-        windows = torch.stack(taps, dim=-1).flatten(0, 1)  # (T·B, width)
-        values = self.values(words, windows).tanh_().view(*places.shape, -1)  # (T, B, d)
-        gates = self.gates(words, windows).sigmoid_().view(*places.shape, -1)  # (T, B, 2d)
-        return values, gates
-
-
-class GatedMean(Function):
-    """Mean over time of the product over streams of o_t c_t; c_t = f_t c_{t-1} + (1 - f_t) z_t.
-
-    Streams have the same values z and different gates; there are one or two. The backward pass is
-    by hand, since a graph of all steps costs several times the arithmetic.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, z: Tensor, *gates: Tensor) -> Tensor:  # noqa: ANN401
-        """Mean (B, d) by ``weight`` (T, B, 1), from z (T, B, d) and F|O (T, B, 2d) per stream."""
-        cells = [z.new_empty(len(z) + 1, *z.shape[1:]) for _ in gates]  # c_0 … c_T of each stream
-        for cell in cells:
-            cell[0] = 0
-        streams = [(*halves(gate), cell.unbind(0)) for gate, cell in zip(gates, cells, strict=True)]
-        total, hidden = torch.zeros_like(z[0]), torch.empty_like(z[0])  # (B, d)
-        for t, value in enumerate(z.unbind(0)):
-            hidden.copy_(weight[t])
-            for forget, output, steps in streams:
-                torch.lerp(value, steps[t], forget[t], out=steps[t + 1])
-                hidden.mul_(output[t]).mul_(steps[t + 1])
-            total += hidden
-        ctx.save_for_backward(weight, z, *gates, *cells)
-        return total
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        """Gradients of z and of the gates of every stream."""
-        weight, z, *rest = ctx.saved_tensors
-        grad_z = torch.zeros_like(z)
-        grad_gates = [torch.empty_like(gate) for gate in rest[: len(rest) // 2]]
-        forget, output = zip(*map(halves, rest[: len(rest) // 2]), strict=True)  # [stream][t]
-        grad_forget, grad_output = zip(*map(halves, grad_gates), strict=True)
-        cell = [cells.unbind(0) for cells in rest[len(rest) // 2 :]]
-        carry = [torch.zeros_like(grad) for _ in cell]  # (B, d), what later steps want of c_t
-        wanted, kept = torch.empty_like(grad), torch.empty_like(grad)  # (B, d)
-        for t in reversed(range(len(z))):
-            for own in range(len(cell)):
-                torch.mul(grad, weight[t], out=wanted)  # of o_t c_t
-                for other in {*range(len(cell))} - {own}:
-                    wanted.mul_(output[other][t]).mul_(cell[other][t + 1])
-                torch.mul(wanted, cell[own][t + 1], out=grad_output[own][t])
-                now = carry[own].addcmul_(wanted, output[own][t])
-                torch.sub(cell[own][t], z[t], out=grad_forget[own][t]).mul_(now)
-                torch.mul(now, forget[own][t], out=kept)
-                grad_z[t] += now.sub_(kept)
-                carry[own], kept = kept, now
-        return None, grad_z, *grad_gates
-
-
-def halves(gates: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """The forget gates and the output gates (B, d) of each step."""
-    forget, output = gates.chunk(2, dim=-1)
-    return forget.unbind(0), output.unbind(0)
+    def mean(self, *lent: Tensor) -> Tensor:
+        """Mean over the words of each text, of the product of two streams if gates are lent."""
+        share = self.lengths[self.packing.order, None].to(self.values.dtype).reciprocal()  # (B, 1)
+        weight = [share[:size] for size in self.packing.sizes]
+        mean = GatedMean.apply(weight, self.values, self.gates, *lent)  # type: ignore[no-untyped-call]
+        return mean.index_select(0, self.packing.rank)  # (B, d)
 
 
 def gated_mean(view: View, z: Tensor, *gates: Tensor) -> Tensor:
     """Mean over the words of each text, of one stream or of the product of two."""
     weight = (view.mask.to(z.dtype) / view.lengths[:, None]).T.unsqueeze(-1)  # (T, B, 1)
     return GatedMean.apply(weight, z, *gates)  # type: ignore[no-untyped-call] # (B, d)
-
-
-def distinct(keys: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """The vector of each distinct key (U, E), and which of them stands at each place (B, T)."""
-    found, places = torch.unique(keys, return_inverse=True)
-    every = torch.arange(keys.numel(), device=keys.device)
-    one = torch.empty_like(found).scatter_(0, places.flatten(), every)  # (U,), any place of each
-    return vectors.flatten(0, 1).index_select(0, one), places
 
 
 def aligned(own: Tensor, partner: Tensor, steps: int, alignment: Alignment) -> Tensor:
@@ -191,17 +100,47 @@ class QRNN(PairMatcher):
         sizes = [2 * config.dim + self.feature_dim] + [config.hidden] * config.layers
         self.odds = LogOdds(sizes, config.dropout)
 
-    def gates(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """Z (T, B, d) and F|O (T, B, 2d) of each text."""
+    def forward(self, query: Batch, candidate: Batch) -> Tensor:
+        """Log-odds of each pair."""
+        views = query.text, candidate.text
+        one = self.gated(views[0], self.vectors(*views))
+        two = self.gated(views[1], self.vectors(*views[::-1]))
+        return self.odds(self.pooled(one, two), self.pooled(two, one), self.features(*views))
+
+    def vectors(self, view: View, partner: View) -> Tensor:
+        """What is read for each word: its vector, and its match flag when flags are on."""
+        vectors = self.words(view)  # (B, T, E)
+        if not self.config.flags:
+            return vectors
+        return torch.cat([vectors, found_in(view, partner).unsqueeze(-1)], dim=-1)  # (B, T, E+1)
+
+    def windows(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """The distinct words, projected (U, m), and the windows (B, T, width) over them."""
         keys = view.ids
         if self.config.flags:  # the same word is two when the partner has it in one text only
             keys = 2 * keys + vectors[..., -1].long()
         words, places = distinct(keys, vectors)
-        return self.recurrent(self.projection(words), places.T)
+        return self.projection(words), self.recurrent.windows(places)
+
+    def gates(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """Z (T, B, d) and F|O (T, B, 2d) of each text."""
+        words, windows = self.windows(view, vectors)
+        z, gates = self.recurrent(words, windows.transpose(0, 1).flatten(0, 1))  # (T·B, ·)
+        return z.view(*view.mask.T.shape, -1), gates.view(*view.mask.T.shape, -1)
+
+    def gated(self, view: View, vectors: Tensor) -> Gated:
+        """The same without padding."""
+        words, windows = self.windows(view, vectors)
+        packing = Packing.of(view.mask)
+        return Gated(view.lengths, packing, *self.recurrent(words, packing.pack(windows)))
+
+    def pooled(self, own: Gated, partner: Gated) -> Tensor:
+        """The mean of the hidden states; the partner counts for nothing."""
+        return own.mean()  # (B, d)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
         """The mean of the hidden states."""
-        return (gated_mean(view, *self.gates(view, vectors)),)  # (B, d)
+        return (self.gated(view, vectors).mean(),)  # (B, d)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Log-odds of the pair."""
@@ -209,12 +148,14 @@ class QRNN(PairMatcher):
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Forget and output gates of each word, as means over the d values."""
-        read: list[tuple[Tensor, Tensor]] = []  # what the recurrent layer gives in a forward pass
-        hook = self.recurrent.register_forward_hook(lambda *call: read.append(call[-1]))
-        self(query, candidate)
-        hook.remove()
-        (_, of_query), (_, of_candidate) = read
-        return gate_weights("own", QUERY, of_query) + gate_weights("own", CANDIDATE, of_candidate)
+        weights = []
+        for own, partner, side in (
+            (query.text, candidate.text, QUERY),
+            (candidate.text, query.text, CANDIDATE),
+        ):
+            _, gates = self.gates(own, self.vectors(own, partner))
+            weights += gate_weights("own", side, gates)
+        return weights
 
 
 def gate_weights(whose: str, side: Side, gates: Tensor) -> list[WordWeights]:
@@ -236,6 +177,20 @@ class CTRN(QRNN):
 
     config: Config
 
+    def forward(self, query: Batch, candidate: Batch) -> Tensor:
+        """Log-odds of each pair."""
+        if self.config.alignment == "soft":  # every word looks at all places of the partner
+            return self.match(self.read(query, QUERY), self.read(candidate, CANDIDATE))
+        return super().forward(query, candidate)
+
+    def pooled(self, own: Gated, partner: Gated) -> Tensor:
+        """Mean over the words of one side of h_t ⊙ h†_t, in which † has the partner's gates."""
+        steps = own.packing.shape[1]
+        place = aligned(own.lengths, partner.lengths, steps, self.config.alignment)  # (T, B)
+        rows = partner.packing.starts[place] + partner.packing.rank  # (T, B)
+        lent = partner.gates.index_select(0, own.packing.pack(rows.T))  # (N, 2d)
+        return own.mean(lent)  # (B, d)
+
     def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
         """Values and gates of each word."""
         return tuple(part.transpose(0, 1) for part in self.gates(view, vectors))
@@ -246,7 +201,7 @@ class CTRN(QRNN):
         return self.odds(*crossed, features)  # (B,)
 
     def composed(self, own: States, partner: States) -> Tensor:
-        """Mean over the words of one side of h_t ⊙ h†_t, in which † has the partner's gates."""
+        """The same as ``pooled`` from padded states."""
         z, gates = (part.transpose(0, 1) for part in own.parts)
         return gated_mean(own.view, z, gates, self.lent(own, partner))  # (B, d)
 

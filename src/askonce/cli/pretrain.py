@@ -1,0 +1,42 @@
+"""``askonce pretrain``: an encoder, or CABIN's language models, from texts without labels."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from askonce.cli.output import DataFolder, JsonFlag, console, vectors_beside, write_json
+from askonce.cli.train import Changes, Vectors, live
+
+
+def command(
+    recipe: Annotated[Path, typer.Argument(help="A TOML file of recipes/; its [pretrain] table.")],
+    data: DataFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the run; default runs/pretrain-RECIPE.")
+    ] = None,
+    changes: Changes = None,
+    vectors: Vectors = None,
+    json: JsonFlag = False,
+) -> None:
+    """Learn from texts alone, then `askonce train --start FOLDER`; a stopped run goes on."""
+    from askonce.datasets import load_dataset
+    from askonce.errors import ConfigError
+    from askonce.training.pretrain_run import pretrain_recipe
+    from askonce.training.recipe import read_recipe, read_table
+
+    chosen = read_recipe(recipe, changes or [])
+    if chosen.dataset is None:
+        raise ConfigError(f"{recipe}: expected a dataset; add a line like dataset = 'travel'")
+    folder = out or Path("runs") / f"pretrain-{chosen.dataset}-{chosen.model}"
+    table = read_table(recipe, "pretrain", changes or [])
+    with live(False, folder) as tell:
+        tell("text", {"text": f"reading {chosen.dataset}"})
+        dataset = load_dataset(chosen.dataset, data)
+        beside = vectors or vectors_beside(data)
+        history = pretrain_recipe(chosen, table, dataset, folder, beside, tell)
+    result: dict[str, Any] = {"model": chosen.model, "folder": str(folder), "history": history}
+    if json:
+        write_json(result)
+        return
+    console().print(f"saved in {folder}; start from it: askonce train {recipe} --start {folder}")

@@ -1,0 +1,172 @@
+"""``askonce train``: a recipe on a dataset becomes a ranker."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from askonce.cli.output import JsonFlag, console, vectors_beside, write_json
+from askonce.errors import AskonceError
+
+if TYPE_CHECKING:
+    from askonce.training.loop import Tell
+
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a setting, such as model.dim=200 or train.rate=0.01."),
+]
+Vectors = Annotated[
+    Path | None, typer.Option("--vectors", help="Word vectors; else glove* beside the data.")
+]
+
+QUIET = ("seconds", "rate")  # of an epoch's record: in metrics.jsonl, not on the screen
+
+
+def command(
+    what: Annotated[
+        str, typer.Argument(help="A recipe (TOML), or an archive: a JSONL file or 'bicycles'.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder of the recipe's dataset; an archive needs none."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the run; default runs/NAME.")
+    ] = None,
+    changes: Changes = None,
+    start: Annotated[
+        Path | None, typer.Option("--start", help="A ranker folder to start from (pre-training).")
+    ] = None,
+    vectors: Vectors = None,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of an archive's run; recipes have theirs.")
+    ] = 1,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write TensorBoard events into the run.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Train a ranker by a recipe, or on an archive; the same command goes on if it was stopped."""
+    if not what.endswith(".toml"):
+        summary = _train_archive(what, out, vectors, seed)
+        shown = summary["rankers"].values()
+    elif data is None:
+        raise AskonceError(f"--data names the folder of the dataset that {what} trains on")
+    else:
+        summary = _train_recipe(Path(what), data, out, changes or [], start, vectors, tensorboard)
+        shown = [summary]
+    if json:
+        write_json(summary)
+        return
+    for ranker in shown:
+        _show(ranker)
+
+
+def _train_recipe(
+    recipe: Path,
+    data: Path,
+    out: Path | None,
+    changes: list[str],
+    start: Path | None,
+    vectors: Path | None,
+    tensorboard: bool,
+) -> dict[str, Any]:
+    from askonce.datasets import load_dataset
+    from askonce.training.recipe import read_recipe
+    from askonce.training.run import run_recipe
+
+    chosen = read_recipe(recipe, changes)
+    if chosen.dataset is None:
+        raise AskonceError(f"{recipe}: expected a dataset; add a line like dataset = 'wikiqa'")
+    folder = out or Path("runs") / f"{chosen.dataset}-{chosen.model}"
+    with live(tensorboard, folder) as tell:
+        tell("text", {"text": f"reading {chosen.dataset}"})
+        dataset = load_dataset(chosen.dataset, data)
+        return run_recipe(chosen, dataset, folder, vectors or vectors_beside(data), start, tell)
+
+
+def _train_archive(place: str, out: Path | None, vectors: Path | None, seed: int) -> dict[str, Any]:
+    from askonce.archive import open_archive
+    from askonce.training.archive_run import train_on_archive
+
+    archive = open_archive(place)
+    folder = out or Path("runs") / archive.name
+    with live(False, folder) as tell:
+        summary = train_on_archive(archive, folder, vectors, seed, tell)
+    for task, reason in summary["missing"].items():
+        typer.echo(f"note: no ranker for {task}: {reason}", err=True)
+    return summary
+
+
+def _show(summary: dict[str, Any]) -> None:
+    out = console()
+    out.print(
+        f"{summary['model']}, best epoch {summary['best_epoch']}, saved in {summary['folder']}"
+    )
+    for split, reports in summary["figures"].items():
+        for name, metrics in reports.items():
+            figures = "  ".join(f"{key} {value:.4f}" for key, value in metrics.items())
+            out.print(f"  {split:<5} {name:<12} {figures}")
+    dev = summary["figures"].get("dev", {})
+    if dev and dev[summary["model"]]["MAP"] < dev["bm25"]["MAP"]:
+        hint = "more labelled questions, or pretrained word vectors (--vectors), may help"
+        typer.echo(f"note: BM25 is better than {summary['model']} on dev; {hint}", err=True)
+
+
+@contextmanager
+def live(tensorboard: bool, folder: Path) -> "Iterator[Tell]":
+    """A bar on stderr with loss, dev figure and time left; epochs stay as lines."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    writer = _writer(folder) if tensorboard else None
+    err = Console(stderr=True, highlight=False)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def tell(kind: str, figures: dict[str, Any]) -> None:
+            if kind == "text":
+                bar.update(task, description=figures["text"], total=None)
+            elif kind == "step":
+                text = f"epoch {figures['epoch']}  loss {figures['loss']:.4f}"
+                bar.update(task, description=text, completed=figures["done"], total=figures["of"])
+            elif kind == "epoch":
+                _epoch(err, figures, writer)
+
+        yield tell
+    if writer is not None:
+        writer.close()
+
+
+def _epoch(err: Any, figures: dict[str, Any], writer: Any) -> None:  # noqa: ANN401 - late imports
+    told = {key: v for key, v in figures.items() if isinstance(v, float) and key not in QUIET}
+    told |= {f"dev {name}": value for name, value in figures.get("dev", {}).items()}
+    text = "  ".join(f"{key} {value:.4f}" for key, value in told.items())
+    err.print(f"epoch {figures['epoch']:>3}  {text}{' *' if figures.get('best') else ''}")
+    if writer is not None:
+        for name, value in told.items():
+            writer.add_scalar(name.replace(" ", "/"), value, figures["epoch"])
+
+
+def _writer(folder: Path) -> Any:  # noqa: ANN401 - TensorBoard is an extra
+    from askonce.errors import MissingExtra
+
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise MissingExtra("tensorboard", "tensorboard", "--tensorboard") from None
+    return SummaryWriter(str(folder / "tensorboard"))

@@ -1,0 +1,41 @@
+"""``askonce tune``: the best of a recipe's ranges, chosen on dev."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askonce.cli.output import DataFolder, JsonFlag, console, vectors_beside, write_json
+from askonce.cli.train import Changes, Vectors, live
+
+
+def command(
+    recipe: Annotated[Path, typer.Argument(help="A TOML file with a [tune] table of ranges.")],
+    data: DataFolder,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Trials in all.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the search; default runs/tune-RECIPE.")
+    ] = None,
+    changes: Changes = None,
+    vectors: Vectors = None,
+    json: JsonFlag = False,
+) -> None:
+    """Search the ranges of a recipe on dev; the same command goes on with a stopped search."""
+    from askonce.datasets import load_dataset
+    from askonce.errors import ConfigError
+    from askonce.training.recipe import read_recipe
+    from askonce.training.tuning import tune
+
+    chosen = read_recipe(recipe, changes or [])
+    if chosen.dataset is None:
+        raise ConfigError(f"{recipe}: expected a dataset; add a line like dataset = 'wikiqa'")
+    folder = out or Path("runs") / f"tune-{chosen.dataset}-{chosen.model}"
+    with live(False, folder) as tell:
+        dataset = load_dataset(chosen.dataset, data)
+        beside = vectors or vectors_beside(data)
+        best = tune(recipe, changes or [], dataset, beside, folder, trials, tell)
+    if json:
+        write_json(best)
+        return
+    settings = " ".join(f"--set {setting}" for setting in best["set"])
+    console().print(f"best of {best['trials']} trials: dev {best['dev']:.4f} with {settings}")

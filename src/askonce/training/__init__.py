@@ -1,0 +1,1 @@
+"""From labelled pools to a ranker: losses, negatives, recipes, and one visible loop."""

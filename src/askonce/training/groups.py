@@ -1,0 +1,184 @@
+"""Training examples: groups of one query with right and wrong candidates, drawn anew each epoch.
+
+All draws come from a generator seeded by the run and the epoch, so an epoch is the same whether it
+follows the one before or a resumed run starts with it, and on however many processes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from askonce.errors import AskonceError
+from askonce.index.lexical import LexicalIndex
+from askonce.training.recipe import Negatives
+from askonce.types import Dataset, Pool, Post, Split, candidates
+
+PoolScorer = Callable[[Sequence[Pool]], list[np.ndarray]]
+NEAR = 50  # what BM25 finds for a query and is drawn from
+
+
+class Group(NamedTuple):
+    """A query with some of its candidates and their labels."""
+
+    query: Post
+    candidates: tuple[Post, ...]
+    labels: tuple[int, ...]
+
+
+class Right(NamedTuple):
+    """The posts that are right for a query, which must never stand for wrong ones.
+
+    Forums hold copies, so a post whose text equals a right one's is right too, whatever its id.
+    """
+
+    ids: frozenset[str]
+    texts: frozenset[str]
+
+    def holds(self, post: Post) -> bool:
+        """Whether the post is known to be right, or is a copy of one that is."""
+        return post.id in self.ids or post.text in self.texts
+
+
+def known_right(pools: Iterable[Pool]) -> dict[str, Right]:
+    """What is right by query id: what its pool says, what that of an equal query says, itself."""
+    by_text: dict[str, list[Post]] = {}
+    queries: dict[str, Post] = {}
+    for pool in pools:
+        queries[pool.query.id] = pool.query
+        by_text.setdefault(pool.query.text, []).extend(pool.positives)
+    right = {
+        text: Right(frozenset(p.id for p in posts), frozenset([text, *(p.text for p in posts)]))
+        for text, posts in by_text.items()
+    }
+    return {id_: right[query.text] for id_, query in queries.items()}
+
+
+def split_of(dataset: Dataset, name: str) -> Split:
+    """A split by name or role; an error that says which there are."""
+    try:
+        return dataset.split(name)
+    except KeyError:
+        there = ", ".join(dataset.splits) or "none"
+        raise AskonceError(
+            f"dataset {dataset.name!r} has no split {name!r}; it has: {there}"
+        ) from None
+
+
+@dataclass
+class GroupSampler:
+    """Makes the groups of an epoch from labelled pools.
+
+    What is right for a query, in the pool or missed by it, is never drawn as wrong; nor is a copy.
+    """
+
+    dataset: Dataset
+    split: str
+    negatives: Negatives
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        pools = split_of(self.dataset, self.split)
+        self._pools = [pool for pool in pools if pool.positives]
+        if not self._pools:
+            raise AskonceError(
+                f"no question of split {self.split!r} has a right candidate; nothing to learn from"
+            )
+        self.right = known_right(self._pools)
+        # without a corpus, the texts of this split: those of dev and test are not trained on
+        self._corpus = {post.id: post for post in self.dataset.corpus or candidates(pools)}
+        self._everything = list(self._corpus.values())
+        self._own: dict[str, list[Post]] = {}  # wrong candidates of each query, once looked up
+        self._index: LexicalIndex | None = None
+
+    def epoch(self, number: int, scores: PoolScorer | None = None) -> list[Group]:
+        """The groups of one epoch in random order; ``scores`` ranks pools for the mix."""
+        rng = Random(f"{self.seed}/{number}")
+        if self.negatives.source == "all":
+            groups = [self._as_labelled(p) for p in self._pools if any(x > 0 for x in p.labels)]
+        elif self.negatives.source == "mix" and number > 1 and scores is not None:
+            groups = list(self._mixed(rng, scores))
+        else:
+            groups = list(self._drawn(rng))
+        self._need_both_kinds(groups)
+        rng.shuffle(groups)
+        return groups
+
+    def _need_both_kinds(self, groups: Sequence[Group]) -> None:
+        if self.negatives.source == "batch":  # the others' right answers are the wrong ones
+            enough = len({group.query.id for group in groups}) > 1
+        else:
+            enough = any(label <= 0 for group in groups for label in group.labels)
+        if not enough:
+            raise AskonceError(
+                f"no question of split {self.split!r} has a wrong candidate to tell the right one "
+                f"from (train.negatives.source = {self.negatives.source!r}); add candidates, more "
+                "questions, or a corpus to draw from"
+            )
+
+    def _as_labelled(self, pool: Pool) -> Group:
+        """The pool without wrong candidates that are copies of right ones."""
+        right = self.right[pool.query.id]
+        pairs = zip(pool.candidates, pool.labels, strict=True)
+        kept = [(post, label) for post, label in pairs if label > 0 or not right.holds(post)]
+        posts, labels = zip(*kept, strict=True)
+        return Group(pool.query, posts, labels)
+
+    def _drawn(self, rng: Random) -> Iterator[Group]:
+        count = max(self.negatives.count, self.negatives.hardest_of)
+        for pool in self._pools:
+            for right in pool.positives:
+                yield _group(pool.query, right, self._wrong(pool, rng, count))
+
+    def _wrong(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
+        if self.negatives.source == "batch":
+            return ()
+        # a pool of right candidates only takes its wrong ones from everywhere
+        if self.negatives.source != "corpus" and (own := self._own_wrong(pool)):
+            return rng.sample(own, min(count, len(own)))
+        return self._from_corpus(pool, rng, count)
+
+    def _own_wrong(self, pool: Pool) -> list[Post]:
+        """The wrong candidates that belong to the query: of its pool, or near it under BM25."""
+        query = pool.query.id
+        if query not in self._own:
+            found = self._nearest(pool) if self.negatives.source == "bm25" else pool.negatives
+            self._own[query] = self._allowed(pool, found)
+        return self._own[query]
+
+    def _from_corpus(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
+        """Draw with some to spare, then drop what is right; all are looked at only if too few."""
+        everything = self._everything
+        spare = len(self.right[pool.query.id].ids) + 4
+        some = rng.sample(everything, min(count + spare, len(everything)))
+        found = self._allowed(pool, some)
+        if len(found) < count and len(some) < len(everything):
+            found = self._allowed(pool, rng.sample(everything, len(everything)))
+        return found[:count]
+
+    def _allowed(self, pool: Pool, posts: Iterable[Post]) -> list[Post]:
+        """Those that are not right for the query, each once."""
+        right = self.right[pool.query.id]
+        return list({post.id: post for post in posts if not right.holds(post)}.values())
+
+    def _nearest(self, pool: Pool) -> list[Post]:
+        if self._index is None:
+            self._index = LexicalIndex(tokeniser=self.dataset.tokeniser)
+            self._index.add(self._everything)
+        return [self._corpus[hit.id] for hit in self._index.search(pool.query.text, NEAR)]
+
+    def _mixed(self, rng: Random, scores: PoolScorer) -> Iterator[Group]:
+        count = self.negatives.count
+        for pool, ranked in zip(self._pools, scores(self._pools), strict=True):
+            score = dict(zip((post.id for post in pool.candidates), ranked.tolist(), strict=True))
+            hardest_first = sorted(self._own_wrong(pool), key=lambda post: -score[post.id])
+            hard, others = hardest_first[: count // 2], hardest_first[count // 2 :]
+            for right in pool.positives:
+                drawn = [*hard, *rng.sample(others, min(count - len(hard), len(others)))]
+                yield _group(pool.query, right, drawn or self._from_corpus(pool, rng, count))
+
+
+def _group(query: Post, right: Post, wrong: Sequence[Post]) -> Group:
+    return Group(query, (right, *wrong), (1,) + (0,) * len(wrong))

@@ -1,0 +1,62 @@
+"""Losses over groups: a row of scores belongs to one query, a column to one of its candidates.
+
+``labels`` are above 0 for right candidates. ``mask`` says which columns a row has; what lies
+outside it is never read. Every loss is one value per group, so that a mean over groups is the same
+whether one process computed them or several.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+LossName = Literal["hinge", "max_margin", "cross_entropy", "softmax"]
+Loss = Callable[[Tensor, Tensor, Tensor, float], Tensor]
+
+
+def hinge(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
+    """Mean of max(0, M - s⁺ + s⁻) over all pairs of a right and a wrong candidate of the group."""
+    right, wrong = mask & (labels > 0), mask & (labels <= 0)  # (G, C)
+    pairs = right.unsqueeze(2) & wrong.unsqueeze(1)  # (G, C, C)
+    gaps = (margin - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)  # (G, C, C)
+    total = gaps.masked_fill(~pairs, 0).sum((1, 2))
+    return total / pairs.sum((1, 2)).clamp_min(1)  # (G,)
+
+
+def max_margin(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
+    """max(0, M - s⁺ + max s⁻): only the hardest wrong candidate counts, for the worst right one."""
+    right, wrong = mask & (labels > 0), mask & (labels <= 0)  # (G, C)
+    hardest = scores.masked_fill(~wrong, -torch.inf).amax(1)  # (G,)
+    weakest = scores.masked_fill(~right, torch.inf).amin(1)  # (G,)
+    gap = (margin - weakest + hardest).clamp_min(0)
+    return gap.where(right.any(1) & wrong.any(1), gap.new_zeros(()))  # (G,)
+
+
+def cross_entropy(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
+    """Two-class cross-entropy of each candidate; the score is the log-odds of being right."""
+    scores = scores.masked_fill(~mask, 0)  # else 0 times what stands there may be no number
+    target = (labels > 0).to(scores.dtype)
+    each = binary_cross_entropy_with_logits(scores, target, reduction="none")  # (G, C)
+    return each.masked_fill(~mask, 0).sum(1) / mask.sum(1).clamp_min(1)  # (G,)
+
+
+def softmax(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
+    """Cross-entropy between the labels, normalised, and the softmax over the group.
+
+    Over a pool this is the listwise loss of compare-aggregate (its KL differs by a constant). Over
+    the candidates of a whole batch it is the loss with in-batch negatives.
+    """
+    target = labels.clamp_min(0).to(scores.dtype).masked_fill(~mask, 0)  # (G, C)
+    target = target / target.sum(1, keepdim=True).clamp_min(1e-9)
+    chance = scores.masked_fill(~mask, -torch.inf).log_softmax(1)  # (G, C)
+    return -(target * chance.masked_fill(~mask, 0)).sum(1)  # (G,)
+
+
+LOSSES: dict[LossName, Loss] = {
+    "hinge": hinge,
+    "max_margin": max_margin,
+    "cross_entropy": cross_entropy,
+    "softmax": softmax,
+}

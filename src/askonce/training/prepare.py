@@ -1,0 +1,108 @@
+"""From a recipe to the ranker that training begins with: untrained, or saved by pre-training."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from askonce.config import as_dict
+from askonce.errors import AskonceError, ConfigError
+from askonce.ranker import Ranker
+from askonce.text.lexicon import Lexicon
+from askonce.text.read_vectors import read_vectors
+from askonce.text.train_vectors import train_skipgram
+from askonce.text.vectors import WordVectors, fuse, vectors_for
+from askonce.text.vocabulary import Vocabulary
+from askonce.training.recipe import Recipe, TextSettings
+from askonce.types import Dataset, Post
+
+DIM = 100  # of skip-gram vectors, unless the recipe says
+
+
+def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> Ranker:
+    """A ranker for the words of the dataset.
+
+    The vocabulary holds the words of all texts, those of dev and test too: word vectors come from
+    outside and cover them, and a fixed vector learns nothing from being listed. No label is read.
+    """
+    text = recipe.text
+    posts = list(every_post(dataset))
+    lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
+    matrix = word_vectors(text, lexicon, posts, vectors, recipe.train.seed)
+    return Ranker.create(recipe.model, lexicon, matrix, recipe.options, recipe.train.seed)
+
+
+def start_from(recipe: Recipe, folder: Path) -> Ranker:
+    """A ranker with the weights of a saved one and the settings of the recipe.
+
+    It keeps the saved one's vocabulary and word vectors. So what the recipe says of them does not
+    count, and settings that shape the weights must be the same; others may differ, such as the
+    dropout, what is frozen, or how many words are read.
+    """
+    saved = Ranker.load(folder)
+    if saved.name != recipe.model:
+        raise ConfigError(
+            f"{str(folder)!r} holds a {saved.name!r} and the recipe trains a {recipe.model!r}; "
+            f"pre-train a {recipe.model!r} to start from"
+        )
+    weights = saved.model.state_dict()
+    lexicon = replace(saved.lexicon, max_words=recipe.text.max_words)
+    vectors = weights["words.weight"].numpy()
+    ranker = Ranker.create(recipe.model, lexicon, vectors, recipe.options, recipe.train.seed)
+    try:
+        ranker.model.load_state_dict(weights)
+    except RuntimeError:  # names or shapes of weights differ
+        raise ConfigError(
+            f"the weights of {str(folder)!r} do not fit the recipe's model, whose settings differ: "
+            f"{_differences(saved, ranker)}; set model.* to the saved values or pre-train anew"
+        ) from None
+    ranker.model.prepare()  # tables of the weights before these
+    return ranker
+
+
+def _differences(saved: Ranker, new: Ranker) -> str:
+    old, now = as_dict(saved.model.config), as_dict(new.model.config)
+    changed = [key for key in now if now[key] != old.get(key)]
+    return ", ".join(f"{key} = {now[key]!r} (saved: {old.get(key)!r})" for key in changed)
+
+
+def every_post(dataset: Dataset) -> Iterator[Post]:
+    """Every candidate and every query, each once; the two may share an id."""
+    yield from dataset.posts.values()
+    pools = chain.from_iterable(dataset.splits.values())
+    for query in {pool.query.id: pool.query for pool in pools}.values():
+        if dataset.posts.get(query.id) != query:
+            yield query
+
+
+def word_vectors(
+    text: TextSettings, lexicon: Lexicon, posts: Iterable[Post], path: Path | None, seed: int
+) -> np.ndarray:
+    """A vector for each word of the lexicon, from where the settings say."""
+    vocabulary = lexicon.vocabulary
+    if text.vectors == "random":
+        return vectors_for(vocabulary, None, text.dim, seed)
+    given = None if text.vectors == "skipgram" else _given(text, vocabulary, path)
+    if text.vectors == "file":
+        return vectors_for(vocabulary, given, seed=seed)
+    words = [lexicon.words(post.text) for post in posts]
+    dim = given.dim if given else text.dim or DIM
+    own = train_skipgram(words, dim=dim, min_count=2, seed=seed)
+    return vectors_for(vocabulary, fuse(given, own) if given else own, seed=seed)
+
+
+def _given(text: TextSettings, vocabulary: Vocabulary, path: Path | None) -> WordVectors:
+    if path is None:
+        raise AskonceError(
+            f"text.vectors = {text.vectors!r} needs a file of word vectors; name it with --vectors "
+            "or set text.vectors to 'skipgram' to train them on these texts"
+        )
+    given = read_vectors(path, only=set(vocabulary.words))
+    if text.dim not in (None, given.dim):
+        raise ConfigError(
+            f"text.dim = {text.dim}, but the vectors of {str(path)!r} have {given.dim} numbers; "
+            "name another file or leave text.dim out"
+        )
+    return given

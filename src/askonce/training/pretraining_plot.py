@@ -1,0 +1,35 @@
+"""The picture of a pre-training run: perplexity falls, the rank of right questions rises."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from askonce.errors import MissingExtra
+
+
+def draw(curves: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Perplexity (dotted) and dev MRR (solid) by epoch, a colour for each named history."""
+    try:
+        from matplotlib.figure import Figure  # without pyplot: no window, no global state
+        from matplotlib.ticker import MaxNLocator
+    except ImportError:
+        raise MissingExtra("matplotlib", "plots", "the picture of pre-training") from None
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    left = figure.add_subplot()
+    right = left.twinx()
+    for place, (name, history) in enumerate(curves.items()):
+        epochs = [record["epoch"] for record in history]
+        colour = f"C{place}"
+        left.plot(epochs, [record["perplexity"] for record in history], ":", color=colour)
+        right.plot(
+            epochs, [100 * record["dev"]["MRR"] for record in history], color=colour, label=name
+        )
+        unigram = history[0]["unigram_perplexity"]
+        left.axhline(unigram, color=colour, linewidth=0.5)
+        left.annotate("unigram", (epochs[-1], unigram), ha="right", va="bottom", fontsize="small")
+    left.set(yscale="log", xlabel="epoch", ylabel="held-out perplexity (dotted)")
+    left.xaxis.set_major_locator(MaxNLocator(integer=True))
+    right.set(ylabel="dev MRR of titles, % (solid)")
+    right.legend(loc="upper center")
+    figure.savefig(path)

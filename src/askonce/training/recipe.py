@@ -1,0 +1,165 @@
+"""What a training run is told: typed tables of a TOML file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from askonce.config import read_toml, settings
+from askonce.errors import ConfigError
+from askonce.models import MODELS
+from askonce.training.losses import LossName
+
+NegativeSource = Literal["pool", "corpus", "bm25", "mix", "batch", "all"]
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How texts become numbers."""
+
+    min_count: int = 1  # rarer words are unknown
+    max_words: int | None = 200  # of title and of body; the rest is not read
+    vectors: Literal["file", "skipgram", "fused", "random"] = "file"
+    dim: int | None = None  # what a file must have; of others, 100 unless said
+
+    def __post_init__(self) -> None:
+        _at_least(self, "text", 1, "min_count", "max_words", "dim")
+
+
+@dataclass(frozen=True)
+class Negatives:
+    """Where the wrong candidates of a group come from.
+
+    ``pool``: the query's own wrong candidates. ``corpus``: any text of the answer space. ``bm25``:
+    what BM25 finds for the query. ``mix``: half the hardest of the pool under the model at the
+    start of the epoch, half random of the pool (HyperQA). ``batch``: the right answers of the other
+    queries of the batch. ``all``: no sampling, the pool as it is labelled.
+    """
+
+    source: NegativeSource = "pool"
+    count: int = 4  # wrong candidates in a group
+    hardest_of: int = 0  # draw this many, keep the ``count`` that score best now; 0 keeps all
+
+    def __post_init__(self) -> None:
+        _at_least(self, "train.negatives", 1, "count")
+        _at_least(self, "train.negatives", 0, "hardest_of")
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """How weights are found."""
+
+    loss: LossName = "hinge"
+    margin: float = 1.0
+    scale: float = (
+        1.0  # scores are multiplied by this before the loss; softmax over cosines needs it
+    )
+    negatives: Negatives = field(default_factory=Negatives)
+    split: str = "train"
+    epochs: int = 10
+    batch_size: int = 50  # groups: a group is a query, a right candidate and its negatives
+    optimiser: Literal["adam", "adamax", "adagrad", "rmsprop", "sgd"] = "adam"
+    rate: float = 1e-3
+    schedule: Literal["constant", "inverse", "halving"] = "constant"  # rate, rate/epoch, or halved
+    halve_every: int = 5  # epochs
+    l2: float = 0.0
+    l2_form: Literal["squared", "norm"] = "squared"  # λ Σ‖p‖², or λ Σ‖p‖ as RCNN's authors
+    clip: float | None = None  # greatest norm of the gradient
+    patience: int = 5  # epochs without a better dev figure before stopping
+    watch: Literal["MAP", "MRR", "P@1", "P@5", "nDCG@10"] = "MAP"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        _at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every")
+        _at_least(self, "train", 0, "l2", "seed")
+        _above_zero(self, "train", "rate", "scale", "clip")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One model on one dataset."""
+
+    model: str
+    dataset: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # the model's own settings
+    text: TextSettings = field(default_factory=TextSettings)
+    train: TrainSettings = field(default_factory=TrainSettings)
+
+
+def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
+    """A recipe from TOML, with changes of the form ``train.rate=0.01`` applied."""
+    return recipe_of(_changed(read_toml(path), changes), str(path))
+
+
+def read_table(path: Path, name: str, changes: Sequence[str] = ()) -> dict[str, Any]:
+    """One table of a recipe that another command reads, such as [pretrain]; empty without it."""
+    table = _changed(read_toml(path), changes).get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: expected a [{name}] table, found {table!r}")
+    return table
+
+
+def recipe_of(tables: Mapping[str, Any], where: str = "recipe") -> Recipe:
+    """A recipe from its tables; every name and value is checked, the model's settings too."""
+    tables = dict(tables)
+    model = tables.pop("model", None)
+    for other in ("pretrain", "tune"):  # tables of the commands with these names
+        tables.pop(other, None)
+    name, options = (model, {}) if isinstance(model, str) else _model_table(model, where)
+    kind = MODELS[name]
+    settings(kind.Config, options, "model.")
+    plain = settings(_Tables, tables)
+    return Recipe(MODELS.resolve(name), plain.dataset, options, plain.text, plain.train)
+
+
+@dataclass(frozen=True)
+class _Tables:
+    dataset: str | None = None
+    about: str = ""  # where the numbers come from, for readers of the file
+    text: TextSettings = field(default_factory=TextSettings)
+    train: TrainSettings = field(default_factory=TrainSettings)
+
+
+def _at_least(table: object, where: str, least: int, *names: str) -> None:
+    for name in names:
+        value = getattr(table, name)
+        if value is not None and not value >= least:
+            raise ConfigError(f"{where}.{name} = {value}; expected at least {least}")
+
+
+def _above_zero(table: object, where: str, *names: str) -> None:
+    for name in names:
+        value = getattr(table, name)
+        if value is not None and not value > 0:  # so written, it finds nan too
+            raise ConfigError(f"{where}.{name} = {value}; expected more than 0")
+
+
+def _model_table(table: Any, where: str) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - from TOML
+    if not isinstance(table, dict) or not isinstance(table.get("name"), str):
+        raise ConfigError(f"{where}: expected a [model] table with a name")
+    options = dict(table)
+    return options.pop("name"), options
+
+
+def _changed(tables: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {change!r}; expected a form like train.rate=0.01")
+        *path, last = key.strip().split(".")
+        place = tables
+        for name in path:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"--set {change!r}; {name!r} is a value, not a table")
+        place[last] = _value(value.strip())
+    return tables
+
+
+def _value(text: str) -> Any:  # noqa: ANN401 - what TOML makes of it
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # a bare word is a string

@@ -1,0 +1,70 @@
+"""One run from recipe to figures: make the ranker, train it, measure it beside BM25."""
+
+from pathlib import Path
+from typing import Any
+
+from lightning_fabric import Fabric
+
+from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
+from askonce.index.lexical import LexicalIndex
+from askonce.ranker import Ranker
+from askonce.training.loop import Tell, train
+from askonce.training.prepare import start_from, untrained
+from askonce.training.recipe import Recipe
+from askonce.types import Dataset, Split
+
+
+def run_recipe(
+    recipe: Recipe,
+    dataset: Dataset,
+    folder: Path,
+    vectors: Path | None,
+    start: Path | None,
+    tell: Tell,
+) -> dict[str, Any]:
+    """Train by the recipe, then report dev and test beside BM25 on the same pools."""
+    tell("text", {"text": "counting words, reading vectors"})
+    fabric = Fabric(accelerator="auto", devices="auto" if launched() else 1)
+    fabric.launch()
+    ranker = start_from(recipe, start) if start else untrained(recipe, dataset, vectors)
+    outcome = train(ranker, dataset, recipe, folder, tell, fabric)
+    tell("text", {"text": "measuring"})
+    measured = {
+        name: figures(outcome.ranker, dataset.split(name), dataset)
+        for name in ("dev", "test")
+        if has(dataset, name)
+    }
+    return {
+        "model": recipe.model,
+        "dataset": dataset.name,
+        "folder": str(folder),
+        "parameters": outcome.ranker.model.trainable_parameters(),
+        "epochs": outcome.progress.epoch,
+        "best_epoch": outcome.progress.best_epoch,
+        "seconds": round(sum(record["seconds"] for record in outcome.progress.history), 1),
+        "figures": measured,
+    }
+
+
+def launched() -> bool:
+    """Whether torchrun started this process, and so says how many there are."""
+    import os
+
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def has(dataset: Dataset, role: str) -> bool:
+    """Whether the dataset has the split of this role."""
+    return getattr(dataset, role) in dataset.splits
+
+
+def figures(ranker: Ranker, pools: Split, dataset: Dataset) -> dict[str, dict[str, float]]:
+    """Metrics of the ranker and of BM25 on the same pools."""
+    qrels = pools_to_qrels(pools)
+    index = LexicalIndex(tokeniser=dataset.tokeniser)
+    index.add(dataset.posts.values())
+    scores = {ranker.name: ranker.score_pools(pools), "bm25": [index.scores(p) for p in pools]}
+    return {
+        name: evaluate(qrels, pools_to_run(pools, values), dataset.protocol).metrics
+        for name, values in scores.items()
+    }
