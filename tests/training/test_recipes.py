@@ -1,0 +1,29 @@
+"""The recipes that come with the project can all be read, and stand where their dataset is."""
+
+from pathlib import Path
+
+import pytest
+
+from askonce.datasets import DATASETS
+from askonce.training.recipe import read_recipe
+from askonce.training.tuning import read_space
+
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.toml"))
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_recipe_is_whole(path):
+    recipe = read_recipe(path)
+    assert recipe.model == path.stem
+    assert recipe.dataset == path.parent.name
+    assert recipe.dataset in DATASETS
+    assert path.read_text().startswith("# "), "a recipe begins with where its numbers come from"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in RECIPES if "[tune]" in path.read_text()], ids=lambda path: path.stem
+)
+def test_every_value_of_a_range_is_allowed(path):
+    for key, values in read_space(path).items():
+        for value in values:
+            read_recipe(path, [f"{key}={value}"])
