@@ -64,8 +64,8 @@ def _borders(weighed: list[tuple[int, int]]) -> tuple[int, int]:
     """The first cluster of dev and the first of test; no split is empty."""
     if len(weighed) < LEAST:
         raise AskonceError(
-            f"{len(weighed)} groups of questions have something right to learn from; at least "
-            f"{LEAST} are needed to train, to choose and to test: add posts or marks"
+            f"the labels are of {len(weighed)} different questions; at least {LEAST} are needed to "
+            "train, to choose and to test, so add posts or marks"
         )
     weights = np.array([weight for _, weight in weighed])
     middles = (weights.cumsum() - weights / 2) / weights.sum()  # (N,)

@@ -87,6 +87,7 @@ class GroupSampler:
                 f"no question of split {self.split!r} has a right candidate; nothing to learn from"
             )
         self.right = known_right(self._pools)
+        self._examples = [(pool, right) for pool in self._pools for right in pool.positives]
         # without a corpus, the texts of this split: those of dev and test are not trained on
         self._corpus = {post.id: post for post in self.dataset.corpus or candidates(pools)}
         self._everything = list(self._corpus.values())
@@ -128,9 +129,8 @@ class GroupSampler:
 
     def _drawn(self, rng: Random) -> Iterator[Group]:
         count = max(self.negatives.count, self.negatives.hardest_of)
-        for pool in self._pools:
-            for right in pool.positives:
-                yield _group(pool.query, right, self._wrong(pool, rng, count))
+        for pool, right in self._examples:
+            yield _group(pool.query, right, self._wrong(pool, rng, count))
 
     def _wrong(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
         if self.negatives.source == "batch":

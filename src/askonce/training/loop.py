@@ -63,6 +63,7 @@ def train(
     collator = Collator(ranker.lexicon.numbers, sampler.right)
     trainable = [p for p in ranker.model.parameters() if p.requires_grad]
     optimizer = OPTIMISERS[config.optimiser](_weights(ranker.model, config), lr=config.rate)
+    ranker.model.train()  # drops tables, which processes would else go on sharing
     scorer, optimizer = fabric.setup(GroupScorer(ranker.model), optimizer)
     told = as_dict(recipe)
     progress = checkpoint.load(folder / "checkpoint", told, ranker.model, optimizer)
@@ -198,8 +199,8 @@ def over_processes(total: float, fabric: Fabric) -> float:
     """The mean over processes; shares are such that this is the loss of all groups."""
     if fabric.world_size == 1:
         return total
-    totals = cast(Tensor, fabric.all_gather(torch.tensor(total, device=fabric.device)))
-    return float(totals.mean())
+    mean = fabric.all_reduce(torch.tensor(total, device=fabric.device), reduce_op="mean")
+    return float(cast(Tensor, mean))
 
 
 def dev_split(dataset: Dataset) -> Split:

@@ -1,5 +1,6 @@
 """One run from recipe to figures: make the ranker, train it, measure it beside BM25."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,7 @@ def run_recipe(
 ) -> dict[str, Any]:
     """Train by the recipe, then report dev and test beside BM25 on the same pools."""
     tell("text", {"text": "counting words, reading vectors"})
-    fabric = Fabric(accelerator="auto", devices="auto" if launched() else 1)
-    fabric.launch()
+    fabric = launched()
     ranker = start_from(recipe, start) if start else untrained(recipe, dataset, vectors)
     outcome = train(ranker, dataset, recipe, folder, tell, fabric)
     tell("text", {"text": "measuring"})
@@ -46,11 +46,13 @@ def run_recipe(
     }
 
 
-def launched() -> bool:
-    """Whether torchrun started this process, and so says how many there are."""
-    import os
-
-    return "TORCHELASTIC_RUN_ID" in os.environ
+def launched() -> Fabric:
+    """One process, on a GPU when there is one; under torchrun, as many as it started."""
+    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    machines = int(os.environ.get("GROUP_WORLD_SIZE", "1"))
+    fabric = Fabric(accelerator="auto", devices=processes, num_nodes=machines)
+    fabric.launch()
+    return fabric
 
 
 def has(dataset: Dataset, role: str) -> bool:

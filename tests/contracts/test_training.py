@@ -1,0 +1,76 @@
+"""What training promises of every registered model."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from askonce.models import MODELS
+
+SMALL_RUN = Path(__file__).parents[1] / "training" / "small_run.py"
+RATES = {"cabin": 0.1}  # its paper's; small weights at the start make it slow
+each_model = pytest.mark.parametrize("name", MODELS.names())
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The module of the small run."""
+    spec = importlib.util.spec_from_file_location("small_run", SMALL_RUN)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Stopped(Exception):
+    """Somebody stopped the run."""
+
+
+@each_model
+def test_twenty_steps_lower_the_loss(name, small, tmp_path):
+    options = small.tiny(name, **small.without_dropout(name))
+    # every pool whole, so that each epoch has the same groups: two batches, ten times
+    told = small.recipe(
+        name,
+        options,
+        epochs=10,
+        batch_size=5,
+        negatives={"source": "all"},
+        rate=RATES.get(name, 0.02),
+    )
+    steps = []
+    outcome = small.run(tmp_path, told, lambda kind, _: steps.append(kind))
+    assert steps.count("step") == 20
+    losses = [record["loss"] for record in outcome.progress.history]
+    assert np.isfinite(losses).all()
+    assert losses[-1] < 0.8 * losses[0]
+
+
+@each_model
+def test_a_resumed_run_equals_one_that_was_not_stopped(name, small, tmp_path):
+    # dropout as it is, and negatives that the model itself chooses
+    options = small.tiny(name, train_words=True)
+    told = small.recipe(name, options, epochs=3, negatives={"source": "mix", "count": 2})
+
+    def stop(epoch):
+        def tell(kind, figures):
+            if kind == "step" and figures["epoch"] == epoch and figures["done"] > 4:
+                raise Stopped
+
+        return tell
+
+    whole = small.run(tmp_path / "whole", told)
+    for epoch in (2, 3):
+        with pytest.raises(Stopped):
+            small.run(tmp_path / "stopped", told, stop(epoch))
+    resumed = small.run(tmp_path / "stopped", told)
+    for one, other in zip(resumed.progress.history, whole.progress.history, strict=True):
+        assert one | {"seconds": 0} == other | {"seconds": 0}
+    pools = [pool for split in small.made().splits.values() for pool in split]
+    scores = zip(resumed.ranker.score_pools(pools), whole.ranker.score_pools(pools), strict=True)
+    assert max(np.abs(one - other).max() for one, other in scores) == 0
+    last = [
+        (tmp_path / run / "checkpoint" / "tensors.safetensors").read_bytes()
+        for run in ("whole", "stopped")
+    ]
+    assert last[0] == last[1]

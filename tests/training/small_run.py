@@ -1,0 +1,125 @@
+"""A small training run, from a test or in processes of its own.
+
+    python tests/training/small_run.py FOLDER [SECONDS]
+    torchrun --nproc-per-node 2 tests/training/small_run.py FOLDER
+
+One process runs MODEL and prints its steps, each of which takes SECONDS longer so that it can be
+stopped in the middle. Under torchrun the processes run each of SHARED, into a folder of its own.
+"""
+
+import dataclasses
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from askonce.models import MODELS
+from askonce.ranker import Ranker
+from askonce.text.lexicon import Lexicon
+from askonce.training.loop import Outcome, train
+from askonce.training.recipe import Recipe, recipe_of
+from askonce.training.run import launched
+from askonce.types import Dataset, Pool, Post
+
+WORDS = [f"w{i}" for i in range(40)]
+DIM = 10
+QUESTIONS = 9
+MODEL = "qa-cnn"
+# ten steps each: two epochs of five batches of two groups and one of one, where a process is idle
+SHARED: dict[str, dict[str, Any]] = {
+    # SGD: the bias of the score cancels in the loss, and others blow up the rounding that remains
+    "hyperqa": {"negatives": {"source": "batch"}, "loss": "softmax", "optimiser": "sgd"},
+    "rcnn": {"negatives": {"source": "pool", "count": 2}, "l2": 1e-3, "l2_form": "norm"},
+    "ap-cnn": {"negatives": {"source": "pool", "count": 1, "hardest_of": 3}, "clip": 0.5},
+}
+
+
+def text(rng: np.random.Generator, length: int) -> str:
+    """Random words."""
+    return " ".join(WORDS[i] for i in rng.integers(0, len(WORDS), length))
+
+
+def made(questions: int = QUESTIONS, wrong: int = 4) -> Dataset:
+    """Questions with one right answer, which shares words with the question, among wrong ones."""
+    rng = np.random.default_rng(1)
+    pools = []
+    for n in range(questions + 6):
+        query = Post(f"q{n}", title=text(rng, 3 + n % 4), body=text(rng, n % 3))
+        right = Post(f"a{n}", body=f"{query.title} {text(rng, 3 + n % 5)}")
+        others = [Post(f"a{n}.{i}", body=text(rng, 2 + (n + 3 * i) % 9)) for i in range(wrong)]
+        pools.append(Pool(query, (right, *others), (1,) + (0,) * wrong))
+    return Dataset("made", {"train": pools[:questions], "dev": pools[questions:]})
+
+
+def tiny(name: str, **changes: object) -> dict[str, Any]:
+    """Settings of a model that make it small; those that it does not have are left out."""
+    fields = dataclasses.fields(MODELS[name].Config)
+    shrunk = {f.name: 8 for f in fields if type(f.default) is int and f.default > 8}
+    return shrunk | {key: changes[key] for key in changes if key in {f.name for f in fields}}
+
+
+def without_dropout(name: str) -> dict[str, float]:
+    """Settings that switch every dropout off."""
+    fields = (field.name for field in dataclasses.fields(MODELS[name].Config))
+    return {field: 0.0 for field in fields if field.startswith("dropout")}
+
+
+def recipe(name: str = MODEL, options: dict[str, Any] | None = None, **changes: Any) -> Recipe:
+    """A recipe for a few short epochs."""
+    settings = {"epochs": 4, "batch_size": 4, "rate": 0.02, "patience": 9} | changes
+    table = {"name": name, **(tiny(name) if options is None else options)}
+    return recipe_of({"model": table, "train": settings})
+
+
+def ranker(told: Recipe, dataset: Dataset) -> Ranker:
+    """The untrained ranker of the recipe, with random word vectors."""
+    lexicon = Lexicon.build([Post("all", title=" ".join(WORDS)), *dataset.posts.values()])
+    vectors = np.random.default_rng(2).normal(size=(len(lexicon.vocabulary), DIM))
+    return Ranker.create(told.model, lexicon, vectors.astype(np.float32), told.options)
+
+
+def run(
+    folder: Path,
+    told: Recipe,
+    tell: Callable[[str, dict[str, Any]], None] = lambda kind, figures: None,
+    fabric: Fabric | None = None,
+    dataset: Dataset | None = None,
+) -> Outcome:
+    """Train in a folder."""
+    dataset = dataset or made()
+    return train(ranker(told, dataset), dataset, told, folder, tell, fabric)
+
+
+def shared(name: str) -> Recipe:
+    """The recipe that one and several processes must agree on."""
+    options = tiny(name, **without_dropout(name))
+    return recipe(name, options, epochs=2, batch_size=2, **SHARED[name])
+
+
+def main() -> None:
+    """Run as the command line says."""
+    torch.set_num_threads(1)
+    folder = Path(sys.argv[1])
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        fabric = launched()
+        for name in SHARED:
+            run(folder / name, shared(name), fabric=fabric)
+        return
+    wait = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
+
+    def tell(kind: str, figures: dict[str, Any]) -> None:
+        sys.stdout.write(f"{kind} {figures['epoch']}\n")
+        sys.stdout.flush()
+        time.sleep(wait)
+
+    run(folder, recipe(), tell)
+
+
+if __name__ == "__main__":
+    main()

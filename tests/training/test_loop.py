@@ -1,0 +1,302 @@
+"""The loop does what recipes say: rates, limits, penalties, when to stop, what to keep."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lightning_fabric import Fabric
+from safetensors.torch import load_file
+
+from askonce.errors import AskonceError
+from askonce.training.batches import Collator, GroupScorer
+from askonce.training.groups import Group, GroupSampler
+from askonce.training.loop import dev_report, group_losses, mined, rate, train
+from askonce.training.recipe import Negatives, TrainSettings
+
+SMALL_RUN = Path(__file__).with_name("small_run.py")
+
+
+def history(outcome):
+    """What an epoch is known by, without its time."""
+    return [
+        {key: value for key, value in record.items() if key != "seconds"}
+        for record in outcome.progress.history
+    ]
+
+
+def weights(folder):
+    tensors = load_file(folder / "checkpoint" / "tensors.safetensors")
+    return {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
+
+
+def one_step(small, folder, train_words=True, **changes):
+    """Weights before and after one step of plain gradient descent on one batch."""
+    options = small.tiny("qa-cnn", train_words=train_words, dropout=0.0)
+    told = small.recipe("qa-cnn", options, optimiser="sgd", epochs=1, batch_size=99, **changes)
+    before = small.ranker(told, small.made()).model.state_dict()
+    small.run(folder, told)
+    return {key: value.clone() for key, value in before.items()}, weights(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"schedule": "constant"}, [1.1] * 6),
+        ({"schedule": "inverse"}, [1.1, 0.55, 1.1 / 3, 0.275, 0.22, 1.1 / 6]),
+        ({"schedule": "halving", "halve_every": 2}, [1.1, 1.1, 0.55, 0.55, 0.275, 0.275]),
+    ],
+)
+def test_learning_rates_of_the_papers(changes, expected):
+    config = TrainSettings(rate=1.1, **changes)
+    assert [rate(config, epoch) for epoch in range(1, 7)] == pytest.approx(expected)
+
+
+def test_the_rate_of_the_epoch_is_the_one_that_is_used(small, tmp_path):
+    # one batch an epoch: after the first two epochs of plain descent, Δp = -rate · gradient
+    options = small.tiny("qa-cnn", train_words=False)
+    told = small.recipe("qa-cnn", options, optimiser="sgd", epochs=2, batch_size=99)
+    slow = small.recipe(
+        "qa-cnn", options, optimiser="sgd", epochs=2, batch_size=99, schedule="inverse"
+    )
+    outcomes = [small.run(tmp_path / name, r) for name, r in (("c", told), ("i", slow))]
+    assert [[r["rate"] for r in history(o)] for o in outcomes] == [[0.02, 0.02], [0.02, 0.01]]
+    start = small.ranker(told, small.made()).model.state_dict()
+    first = small.run(
+        tmp_path / "one", small.recipe("qa-cnn", options, optimiser="sgd", epochs=1, batch_size=99)
+    )
+    assert history(first)[0] == history(outcomes[0])[0] == history(outcomes[1])[0]
+    after = weights(tmp_path / "one")
+    for key in start:
+        fast, half = (weights(tmp_path / name)[key] - after[key] for name in "ci")
+        torch.testing.assert_close(half, fast / 2, atol=1e-7, rtol=1e-4)
+
+
+def test_clipping_bounds_the_step(small, tmp_path):
+    before, free = one_step(small, tmp_path / "free", rate=1.0)
+    _, clipped = one_step(small, tmp_path / "clipped", rate=1.0, clip=0.01)
+    steps = [
+        torch.cat([(after[key] - before[key]).flatten() for key in before])
+        for after in (free, clipped)
+    ]
+    assert steps[0].norm() > 0.02
+    assert steps[1].norm().item() == pytest.approx(0.01, rel=1e-3)
+    torch.testing.assert_close(steps[1], steps[0] * 0.01 / steps[0].norm(), atol=1e-6, rtol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["squared", "norm"])
+def test_l2_as_the_papers_mean_it(form, small, tmp_path):
+    before, plain = one_step(small, tmp_path / "plain", rate=0.5)
+    _, held = one_step(small, tmp_path / "held", rate=0.5, l2=0.03, l2_form=form)
+    for key, start in before.items():
+        gradient = 2 * start if form == "squared" else start / start.norm()  # of ‖p‖² and of ‖p‖
+        if key.startswith("words.") or not start.norm():
+            gradient = torch.zeros_like(start)
+        expected = plain[key] - 0.5 * 0.03 * gradient
+        torch.testing.assert_close(held[key], expected, atol=1e-6, rtol=1e-5)
+
+
+def test_the_loss_is_told_with_its_penalty(small, tmp_path):
+    options = small.tiny("qa-cnn", dropout=0.0)
+    changes = {"epochs": 1, "batch_size": 99}
+    plain = small.run(tmp_path / "a", small.recipe("qa-cnn", options, **changes))
+    told = small.recipe("qa-cnn", options, l2=0.5, l2_form="norm", **changes)
+    held = small.run(tmp_path / "b", told)
+    model = small.ranker(told, small.made()).model
+    norms = [p.norm().item() for n, p in model.named_parameters() if not n.startswith("words.")]
+    expected = history(plain)[0]["loss"] + 0.5 * sum(norms)
+    assert history(held)[0]["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("train_words", [False, True])
+def test_word_vectors_move_only_when_they_are_trained(train_words, small, tmp_path):
+    before, after = one_step(small, tmp_path, train_words, rate=0.5)
+    assert (before["words.weight"] == after["words.weight"]).all() != train_words
+    assert (after["words.weight"][0] == 0).all() == (before["words.weight"][0] == 0).all()
+
+
+def test_it_stops_when_dev_gets_no_better_and_keeps_the_first_of_equals(small, tmp_path):
+    told = small.recipe(rate=1e-12, epochs=50, patience=3)
+    outcome = small.run(tmp_path, told)
+    assert (outcome.progress.epoch, outcome.progress.best_epoch) == (4, 1)
+    assert outcome.progress.done
+    assert small.run(tmp_path, told).progress == outcome.progress  # nothing more to do
+
+
+def test_the_folder_holds_the_best_epoch(small, tmp_path):
+    dataset = small.made()
+    told = small.recipe(rate=0.2, epochs=8, watch="MRR")
+    ranker = small.ranker(told, dataset)
+    seen = {}
+
+    def tell(kind, figures):
+        if kind == "epoch":
+            state = {key: value.clone() for key, value in ranker.model.state_dict().items()}
+            seen[figures["epoch"]] = figures, state
+
+    outcome = train(ranker, dataset, told, tmp_path, tell)
+    best = outcome.progress.best_epoch
+    values = [record["dev"]["MRR"] for record in outcome.progress.history]
+    assert (
+        best == 1 + int(np.argmax(values)) < 8
+    )  # later epochs were worse, else this proves little
+    assert outcome.progress.best_value == max(values)
+    assert [epoch for epoch, (figures, _) in seen.items() if figures["best"]][-1] == best
+    assert outcome.ranker.card["epoch"] == best
+    for key, value in load_file(tmp_path / "model.safetensors").items():
+        assert (value == seen[best][1][key]).all()
+    report = dev_report(outcome.ranker, dataset.split("dev"), dataset)
+    assert report.metrics["MRR"] == pytest.approx(max(values))
+
+
+def test_metrics_have_one_record_per_epoch_also_after_a_stop(small, tmp_path):
+    told = small.recipe(epochs=5)
+    whole = small.run(tmp_path / "whole", told)
+    for epoch in (2, 4):
+        with pytest.raises(Stopped):
+            small.run(tmp_path / "stopped", told, stop_in(epoch))
+    resumed = small.run(tmp_path / "stopped", told)
+    lines = (tmp_path / "stopped" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [1, 2, 3, 4, 5]
+    assert history(resumed) == history(whole)
+
+
+class Stopped(Exception):
+    """Somebody stopped the run."""
+
+
+def stop_in(epoch):
+    """Stop after the second step of an epoch."""
+
+    def tell(kind, figures):
+        if kind == "step" and figures["epoch"] == epoch and figures["done"] > 4:
+            raise Stopped
+
+    return tell
+
+
+def test_a_stop_after_saving_the_best_and_before_the_checkpoint_loses_nothing(small, tmp_path):
+    told = small.recipe(epochs=3)
+    whole = small.run(tmp_path / "whole", told)
+    small.run(tmp_path / "stopped", told, lambda kind, figures: None)
+    # put the checkpoint one epoch back, as if it had not been written
+    with pytest.raises(Stopped):
+        small.run(tmp_path / "early", told, stop_in(2))
+    for name in ("checkpoint/state.json", "checkpoint/tensors.safetensors"):
+        (tmp_path / "stopped" / name).write_bytes((tmp_path / "early" / name).read_bytes())
+    resumed = small.run(tmp_path / "stopped", told)
+    assert history(resumed) == history(whole)
+    for key, value in weights(tmp_path / "whole").items():
+        assert (value == weights(tmp_path / "stopped")[key]).all()
+
+
+def test_progress_is_told_at_each_step_and_epoch(small, tmp_path):
+    told = []
+    small.run(tmp_path, small.recipe(epochs=2), lambda *event: told.append(event))
+    kinds = [kind for kind, _ in told]
+    assert kinds == (["step"] * 3 + ["epoch"]) * 2  # nine groups, four a batch
+    assert {figures["of"] for kind, figures in told if kind == "step"} == {9}
+    assert [told[place][1]["done"] for place in (2, 6)] == [9, 9]
+    steps = [figures["loss"] for kind, figures in told[:3]]
+    assert told[3][1]["loss"] == pytest.approx(steps[-1])
+
+
+def test_a_loss_that_is_no_number_stops_the_run(small, tmp_path):
+    told = small.recipe("qa-cnn", optimiser="sgd", rate=1e30, loss="softmax", scale=1e30)
+    with pytest.raises(AskonceError, match=r"the loss became .* in epoch \d; lower train\.rate"):
+        small.run(tmp_path, told)
+
+
+def test_mining_keeps_the_hardest_and_every_right_one(small):
+    dataset = small.made()
+    ranker = small.ranker(small.recipe("ctrn"), dataset)
+    groups = GroupSampler(dataset, "train", Negatives("all")).epoch(1)
+    groups[0] = Group(groups[0].query, groups[0].candidates, (1, 1, 0, 0, 0))
+    collator = Collator(ranker.lexicon.numbers, {})
+    config = TrainSettings(negatives=Negatives("pool", count=2, hardest_of=4))
+    ranker.model.train()
+    found = mined(groups, collator, config, ranker, Fabric(accelerator="cpu", devices=1))
+    assert ranker.model.training
+    ranker.model.eval()
+    for before, after in zip(groups, found, strict=True):
+        pairs = list(zip(before.candidates, before.labels, strict=True))
+        wrong = [post for post, label in pairs if label <= 0]
+        scores = ranker.predict([(before.query, post) for post in wrong])
+        hardest = [wrong[i] for i in np.argsort(-scores, kind="stable")[:2]]
+        assert list(after.candidates) == [post for post, x in pairs if x > 0] + hardest
+        assert after.labels == (1,) * (len(after.candidates) - 2) + (0, 0)
+
+
+def test_scale_multiplies_scores_before_the_loss(small):
+    dataset = small.made()
+    ranker = small.ranker(small.recipe(), dataset)
+    groups = GroupSampler(dataset, "train", Negatives("all")).epoch(1)
+    batch = Collator(ranker.lexicon.numbers, {}).collate(groups)
+    with torch.inference_mode():
+        scores = GroupScorer(ranker.model)(batch)
+    config = TrainSettings(loss="softmax", scale=20.0)
+    expected = -(20 * scores).log_softmax(1)[:, 0]  # the right one comes first
+    torch.testing.assert_close(group_losses(scores, batch, config), expected)
+
+
+def stopped(folder, number, line):
+    """Start the small run in a process of its own, and send it a signal when it prints a line."""
+    command = [sys.executable, str(SMALL_RUN), str(folder), "0.05"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    for told in process.stdout:
+        if told.strip() == line:
+            process.send_signal(number)
+            break
+    process.stdout.close()
+    assert process.wait(60) != 0
+
+
+def ctrl_c(kind, figures):
+    if (kind, figures["epoch"]) == ("step", 4):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_run_that_is_stopped_thrice_ends_as_one_that_was_not(small, tmp_path):
+    stopped(tmp_path / "killed", signal.SIGKILL, "step 2")
+    stopped(tmp_path / "killed", signal.SIGTERM, "step 3")
+    with pytest.raises(KeyboardInterrupt):
+        small.run(tmp_path / "killed", small.recipe(), ctrl_c)
+    resumed = small.run(tmp_path / "killed", small.recipe())
+    whole = small.run(tmp_path / "whole", small.recipe())
+    assert history(resumed) == history(whole)
+    assert resumed.progress.epoch == 4
+    pools = small.made().split("dev")
+    for one, other in zip(
+        resumed.ranker.score_pools(pools), whole.ranker.score_pools(pools), strict=True
+    ):
+        assert np.abs(one - other).max() == 0
+
+
+def test_two_processes_agree_with_one(small, tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [*torchrun, "--nproc-per-node", "2", str(SMALL_RUN), str(tmp_path / "two")]
+    subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        timeout=300,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    for name in small.SHARED:
+        steps = []
+        told = small.shared(name)
+        one = small.run(tmp_path / "one" / name, told, lambda kind, _: steps.append(kind))  # noqa: B023
+        assert steps.count("step") == 10
+        found, expected = weights(tmp_path / "two" / name), weights(tmp_path / "one" / name)
+        for key, value in expected.items():
+            torch.testing.assert_close(found[key], value, atol=1e-5, rtol=0)
+        lines = (tmp_path / "two" / name / "metrics.jsonl").read_text().splitlines()
+        losses = [json.loads(line)["loss"] for line in lines]
+        assert losses == pytest.approx([r["loss"] for r in one.progress.history], abs=1e-5)
