@@ -30,7 +30,7 @@ from askonce.training.loop import OPTIMISERS, group_losses, train
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.types import Dataset, Pool, Post
 
-VOCABULARY, DIM = 20_000, 100
+VOCABULARY, DIM = 20_000, 300  # as GloVe
 CANDIDATES = 8
 MODELS: dict[str, dict[str, object]] = {  # from the fastest to a slow one
     "hyperqa": {"dim": 300},

@@ -94,8 +94,12 @@ class Dataset:
         default=()
     )  # the whole answer space, where it is more than the pools
 
+    def role(self, role: Literal["train", "dev", "test"]) -> Split:
+        """The split to train on, to choose on or to report on; TrecQA trains on ``train-all``."""
+        return self.splits[getattr(self, role)]
+
     def split(self, name: str) -> Split:
-        """A split by its own name or by its role (``train``, ``dev``, ``test``)."""
+        """A split by its own name, or by its role where no split has that name."""
         roles = {"train": self.train, "dev": self.dev, "test": self.test}
         return self.splits[name if name in self.splits else roles.get(name, name)]
 

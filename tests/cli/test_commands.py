@@ -113,7 +113,10 @@ def test_a_users_error_is_one_line_and_exit_2(arguments, message, csv_folder, mo
     assert shown.returncode == 2
     assert message in shown.stderr
     assert len(shown.stderr.strip().splitlines()) == 1
-    assert "Traceback" in askonce("--debug", *arguments).stderr
+
+
+def test_debug_shows_the_traceback():
+    assert "Traceback" in askonce("--debug", "ask", "nowhere", "why").stderr
 
 
 def test_nan_scores_are_refused(tmp_path):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -56,10 +56,10 @@ class Material:
         wanted = {word for post in (*self.posts, *queries) for word in self.words(post.text)}
         return read_vectors(self.vectors_path, only=wanted)
 
-    def pools(self, split: str) -> Sequence[Pool]:
-        """The pools of a split or role; none when the dataset lacks it."""
+    def pools(self, role: Literal["train", "dev"]) -> Sequence[Pool]:
+        """The pools to learn from or to choose on; none when the dataset lacks them."""
         try:
-            return self.dataset.split(split)
+            return self.dataset.role(role)
         except KeyError:
             return ()
 

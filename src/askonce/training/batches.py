@@ -60,6 +60,7 @@ class Collator:
         # apart, since a query and a candidate may share an id
         self._queries: dict[str, Numbers] = {}
         self._candidates: dict[str, Numbers] = {}
+        self._lengths: dict[str, int] = {}  # of candidates
 
     def batches(self, groups: Sequence[Group], size: int, seed: int) -> Iterator[list[Group]]:
         """Groups of like length together, the batches themselves in random order."""
@@ -110,8 +111,13 @@ class Collator:
         return labels, mask
 
     def _length(self, group: Group) -> int:
-        numbers = self._numbers(group.candidates, self._candidates)
-        return max(len(title) + len(body) for title, body in numbers)
+        """Words of the longest candidate."""
+        lengths = self._lengths
+        for post in group.candidates:
+            if post.id not in lengths:
+                [numbers] = self._numbers([post], self._candidates)
+                lengths[post.id] = sum(map(len, numbers))
+        return max([lengths[post.id] for post in group.candidates])
 
     def _numbers(self, posts: Iterable[Post], kept: dict[str, Numbers]) -> list[Numbers]:
         found = []

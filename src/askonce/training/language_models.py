@@ -45,7 +45,7 @@ class LanguageModelSettings:
     epochs: int = 10  # the paper does not say
     patience: int = 2  # epochs without lower held-out perplexity before stopping
     held_out: float = 0.05  # share of the texts
-    split: str = "train"
+    split: str | None = None  # None is the dataset's own training split
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ def pretrain_language_models(
     learners = {side: _Learner(ranker, settings, side) for side in SIDES}
     models = [learner.model for learner in learners.values()]
     ranker.model.load_language_models(*models)  # what cannot fit is told before the work
-    texts = texts_to_read(dataset, settings.split)
+    texts = texts_to_read(dataset, settings.split or dataset.train)
     history: list[dict[str, Any]] = []
     for side, learner in learners.items():
         history += learner.learn(_codes(ranker, texts[side]), folder, history, tell)

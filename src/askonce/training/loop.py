@@ -59,7 +59,7 @@ def train(
     fabric = fabric or Fabric(accelerator="cpu", devices=1)
     config = recipe.train
     dev = dev_split(dataset)
-    sampler = GroupSampler(dataset, config.split, config.negatives, config.seed)
+    sampler = GroupSampler(dataset, config.split or dataset.train, config.negatives, config.seed)
     collator = Collator(ranker.lexicon.numbers, sampler.right)
     trainable = [p for p in ranker.model.parameters() if p.requires_grad]
     optimizer = OPTIMISERS[config.optimiser](_weights(ranker.model, config), lr=config.rate)

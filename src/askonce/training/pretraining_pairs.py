@@ -62,11 +62,11 @@ def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
 
 def _own(dataset: Dataset) -> Iterator[_Source]:
     """A question's body, or a right answer to it, leads to its title."""
-    queries = (pool.query for pool in dataset.split("train"))
+    queries = (pool.query for pool in dataset.role("train"))
     for post in _once([*dataset.posts.values(), *queries]):
         if post.kind == "question" and post.title and post.body:
             yield _Source((post,), Example(post.title, post.body, post.title))
-    for pool in dataset.split("train"):
+    for pool in dataset.role("train"):
         query = pool.query
         for post in pool.positives:
             if post.kind == "answer" and query.title:
@@ -80,7 +80,7 @@ def _marked(dataset: Dataset) -> Iterator[_Source]:
         for name in {dataset.dev, dataset.test} & dataset.splits.keys()
         for pool in dataset.split(name)
     }
-    for pool in dataset.split("train"):
+    for pool in dataset.role("train"):
         for post in pool.positives:
             pair = (pool.query, post)
             if post.kind != "question" or not kept_apart.isdisjoint(p.id for p in pair):
