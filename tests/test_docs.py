@@ -36,3 +36,16 @@ def test_the_tutorial_s_python_runs(tmp_path):
 def test_the_table_of_the_readme_is_that_of_the_stored_results():
     rows = json.loads((ROOT / "docs" / "results" / "baselines.json").read_text("utf-8"))
     assert markdown(rows) in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_speeds_of_the_readme_are_those_of_the_stored_results():
+    ratios = json.loads((ROOT / "docs" / "results" / "speed.json").read_text("utf-8"))["ratios"]
+    text = (ROOT / "README.md").read_text("utf-8")
+    for a, b in (
+        ("ctrn_vs_lstm", "ctrn_vs_ap_bilstm"),
+        ("hyperqa_vs_ap_bilstm", "hyperqa_vs_ap_cnn"),
+    ):
+        assert f"| {ratios[a]:.1f} / {ratios[b]:.1f} |" in text
+    names = ("hyperqa", "qa_cnn", "qa_lstm", "rcnn")
+    shown = " / ".join(f"{ratios[f'{name}_encode_vs_minilm']:.0f}" for name in names)
+    assert f"| {shown} |" in text

@@ -78,17 +78,18 @@ class Collator:
         With ``among``, groups that these are part of, each group has the candidates of them all:
         what is right for the others is wrong for it.
         """
-        queries, rows = _places(group.query for group in groups)
-        posts, columns = _places(chain.from_iterable(g.candidates for g in among or groups))
+        queries, rows = self._read((group.query for group in groups), self._queries)
+        listed = chain.from_iterable(group.candidates for group in among or groups)
+        candidates, columns = self._read(listed, self._candidates)
         if among is None:
             labels, mask = _own_columns(groups)
             pairs = np.array(columns)
         else:
-            labels, mask = self._all_columns(groups, posts)
+            labels, mask = self._all_columns(groups, among)
             pairs = np.nonzero(mask)[1]
         return GroupBatch(
-            Batch(self._numbers(queries, self._queries)),
-            Batch(self._numbers(posts, self._candidates)),
+            Batch(queries),
+            Batch(candidates),
             torch.from_numpy(np.repeat(rows, mask.sum(1))),
             torch.from_numpy(pairs),
             torch.from_numpy(labels),
@@ -96,9 +97,10 @@ class Collator:
         )
 
     def _all_columns(
-        self, groups: Sequence[Group], posts: Sequence[Post]
+        self, groups: Sequence[Group], among: Sequence[Group]
     ) -> tuple[np.ndarray, np.ndarray]:
         """A column for each post; what is right for the query but not of its group is left out."""
+        posts = list({post.id: post for group in among for post in group.candidates}.values())
         place = {post.id: column for column, post in enumerate(posts)}
         labels = np.zeros((len(groups), len(posts)), dtype=np.int64)  # (G, C)
         mask = np.empty((len(groups), len(posts)), dtype=bool)  # (G, C)
@@ -115,31 +117,28 @@ class Collator:
         lengths = self._lengths
         for post in group.candidates:
             if post.id not in lengths:
-                [numbers] = self._numbers([post], self._candidates)
-                lengths[post.id] = sum(map(len, numbers))
+                lengths[post.id] = sum(map(len, self._numbers(post, self._candidates)))
         return max([lengths[post.id] for post in group.candidates])
 
-    def _numbers(self, posts: Iterable[Post], kept: dict[str, Numbers]) -> list[Numbers]:
-        found = []
+    def _read(
+        self, posts: Iterable[Post], kept: dict[str, Numbers]
+    ) -> tuple[list[Numbers], list[int]]:
+        """The distinct posts as numbers, and for each post its place among them."""
+        place: dict[str, int] = {}
+        distinct: list[Numbers] = []
+        places = []
         for post in posts:
-            numbers = kept.get(post.id)
-            if numbers is None:
-                numbers = kept[post.id] = self._encode(post)
-            found.append(numbers)
+            where = place.setdefault(post.id, len(distinct))
+            if where == len(distinct):
+                distinct.append(self._numbers(post, kept))
+            places.append(where)
+        return distinct, places
+
+    def _numbers(self, post: Post, kept: dict[str, Numbers]) -> Numbers:
+        found = kept.get(post.id)
+        if found is None:
+            found = kept[post.id] = self._encode(post)
         return found
-
-
-def _places(posts: Iterable[Post]) -> tuple[list[Post], list[int]]:
-    """The distinct posts, and for each post its place among them."""
-    place: dict[str, int] = {}
-    distinct: list[Post] = []
-    places = []
-    for post in posts:
-        where = place.setdefault(post.id, len(distinct))
-        if where == len(distinct):
-            distinct.append(post)
-        places.append(where)
-    return distinct, places
 
 
 def _own_columns(groups: Sequence[Group]) -> tuple[np.ndarray, np.ndarray]:
