@@ -137,8 +137,10 @@ class Ranker:
         scores = torch.empty(len(queries))
         with torch.inference_mode():
             for rows in _shown(_by_length(lengths, batch_size), show_progress_bar):
-                query, document = ([side[i] for i in rows] for side in (queries, documents))
-                scores[rows] = self.model(Batch(query), Batch(document)).float()
+                query, document = (
+                    self.batch([side[i] for i in rows]) for side in (queries, documents)
+                )
+                scores[rows] = self.model(query, document).float().cpu()
         scores = scores if activation_fn is None else activation_fn(scores)
         if convert_to_tensor:
             return scores
@@ -167,7 +169,7 @@ class Ranker:
         vectors = vectors[0] if squeeze else vectors
         if convert_to_tensor:
             return vectors
-        return vectors.numpy() if convert_to_numpy else list(vectors)
+        return vectors.cpu().numpy() if convert_to_numpy else list(vectors)
 
     encode_query = encode
     encode_document = encode
@@ -198,7 +200,7 @@ class Ranker:
     def explain(self, question: Text, answer: Text) -> Explanation:
         """The words that the model weighs in both texts, with their weights."""
         query, candidate = _post(question), _post(answer)
-        batches = self.lexicon.batch([query]), self.lexicon.batch([candidate])
+        batches = self._posts([query]), self._posts([candidate])
         with torch.inference_mode():
             score = float(self.model(*batches)[0])
             weighed = self.model.inspect(*batches)
@@ -217,16 +219,16 @@ class Ranker:
         scores = []
         with torch.inference_mode():
             for pool in pools:
-                query = self.model.read(self.lexicon.batch([pool.query]), "query")
+                query = self.model.read(self._posts([pool.query]), "query")
                 scores.append(self._match_all(query, kept.states(pool.candidates), batch_size))
         return scores
 
     def _scores(self, query: Numbers, documents: list[Numbers], batch_size: int) -> np.ndarray:
         scores = np.empty(len(documents), dtype=np.float32)
         with torch.inference_mode():
-            asked = self.model.read(Batch([query]), "query")
+            asked = self.model.read(self.batch([query]), "query")
             for rows in _by_length([len(d.text) for d in documents], batch_size):
-                found = self.model.read(Batch([documents[i] for i in rows]), "candidate")
+                found = self.model.read(self.batch([documents[i] for i in rows]), "candidate")
                 scores[rows] = self._match(asked, found)
         return scores
 
@@ -237,8 +239,8 @@ class Ranker:
         return scores
 
     def _match(self, query: States, candidates: States) -> np.ndarray:
-        same = torch.zeros(len(candidates.view), dtype=torch.long)
-        return self.model.match(query.select(same), candidates).float().numpy()
+        same = torch.zeros(len(candidates.view), dtype=torch.long, device=self.device)
+        return self.model.match(query.select(same), candidates).float().cpu().numpy()
 
     def _encode(self, texts: list[Numbers], batch_size: int, show: bool) -> Tensor:
         encoder = self.encoder
@@ -247,12 +249,25 @@ class Ranker:
         order: list[int] = []
         with torch.inference_mode():
             for rows in batches:
-                found.append(encoder.encode(Batch([texts[i] for i in rows])))
+                found.append(encoder.encode(self.batch([texts[i] for i in rows])))
                 order += rows
         if not found:
             return torch.empty(0, 0)
         vectors = torch.cat(found)
-        return torch.empty_like(vectors).index_copy_(0, torch.tensor(order), vectors)  # (n, D)
+        places = torch.tensor(order, device=vectors.device)
+        return torch.empty_like(vectors).index_copy_(0, places, vectors)  # (n, D)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is; training on a GPU moves it there."""
+        return next(self.model.parameters()).device
+
+    def batch(self, texts: Sequence[Numbers]) -> Batch:
+        """Texts as one batch, where the model is."""
+        return Batch(texts, self.device)
+
+    def _posts(self, posts: Sequence[Post]) -> Batch:
+        return self.batch([self.lexicon.numbers(post) for post in posts])
 
     def _query(self, text: Text) -> Numbers:
         return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)
@@ -297,7 +312,9 @@ class _Kept:
         new = [post for post in posts if post.id not in self._rows]
         numbers = [self._ranker.lexicon.numbers(post) for post in new]
         for rows in _by_length([len(n.text) for n in numbers], self._batch_size):
-            states = self._ranker.model.read(Batch([numbers[i] for i in rows]), "candidate")
+            states = self._ranker.model.read(
+                self._ranker.batch([numbers[i] for i in rows]), "candidate"
+            )
             for place, i in enumerate(rows):
                 row = states.row(place)
                 self._rows[new[i].id] = row

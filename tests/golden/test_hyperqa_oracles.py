@@ -8,7 +8,7 @@ import torch
 
 from askonce.models.base import Words
 from askonce.models.hyperqa import CosineQA, EuclidQA, HyperQA, HyperQAConcat, ScoreHead
-from askonce.models.poincare import RADIUS, distance, riemannian_scale
+from askonce.models.poincare import RADIUS, distance, riemannian_scale, smoothed_distance
 from askonce.text.batch import Batch, Numbers
 
 NOTHING = np.array([], dtype=np.int64)
@@ -80,6 +80,23 @@ def test_distance_of_clipped_points_depends_on_their_angle(cosine, expected):
     angle = math.acos(cosine)
     one, other = RADIUS * point(1, 0), RADIUS * point(math.cos(angle), math.sin(angle))
     assert float(distance(one, other)) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "expected"),
+    [
+        (1.0, 0.001),
+        (0.99, 11.289807),
+        (0.9, 13.592370),
+        (0.5, 15.201805),
+        (0.0, 15.894952),
+        (-1.0, 16.588099),
+    ],
+)
+def test_distance_of_the_authors_code_on_the_sphere(cosine, expected):
+    angle = math.acos(cosine)
+    one, other = point(1, 0), point(math.cos(angle), math.sin(angle))
+    assert float(smoothed_distance(one, other)) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(("right", "wrong", "loss"), [(0.5, 2.0, 0.0), (1.5, 1.0, 1.5)])

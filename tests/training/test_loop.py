@@ -300,3 +300,13 @@ def test_two_processes_agree_with_one(small, tmp_path):
         lines = (tmp_path / "two" / name / "metrics.jsonl").read_text().splitlines()
         losses = [json.loads(line)["loss"] for line in lines]
         assert losses == pytest.approx([r["loss"] for r in one.progress.history], abs=1e-5)
+
+
+def test_a_run_is_not_resumed_from_other_weights(small, tmp_path):
+    told, dataset = small.recipe(epochs=1), small.made()
+    small.run(tmp_path, told, dataset=dataset)
+    other = small.ranker(told, dataset)
+    with torch.no_grad():
+        next(iter(other.model.parameters())).add_(1)
+    with pytest.raises(AskonceError, match="weights to start from"):
+        train(other, dataset, told, tmp_path)

@@ -1,5 +1,6 @@
 """The state of a run after an epoch, so that it can go on as if it had never stopped. No pickle."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -94,6 +95,15 @@ def load(
         ) from None
     _restore(optimizer, tensors)
     return Progress(**state["progress"])
+
+
+def fingerprint(model: nn.Module) -> str:
+    """A short name for all weights of a model, so that a run is not resumed from others."""
+    digest = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()[:16]
 
 
 def _aside(folder: Path, what: str) -> Path:

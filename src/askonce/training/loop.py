@@ -26,6 +26,7 @@ from askonce.training.recipe import Recipe, TrainSettings
 from askonce.types import Dataset, Split
 
 Tell = Callable[[str, dict[str, Any]], None]  # called with "step" or "epoch" and its figures
+Stop = Callable[[], bool]  # asked after each epoch whether the time is over
 
 OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -51,10 +52,12 @@ def train(
     folder: Path,
     tell: Tell = lambda kind, figures: None,
     fabric: Fabric | None = None,
+    stop: Stop = lambda: False,
 ) -> Outcome:
     """Train the ranker's model in place of its folder; a run that was stopped goes on by itself.
 
-    The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``.
+    The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``. A run that
+    ``stop`` ended is over: it does not go on.
     """
     fabric = fabric or Fabric(accelerator="cpu", devices=1)
     config = recipe.train
@@ -65,7 +68,7 @@ def train(
     optimizer = OPTIMISERS[config.optimiser](_weights(ranker.model, config), lr=config.rate)
     ranker.model.train()  # drops tables, which processes would else go on sharing
     scorer, optimizer = fabric.setup(GroupScorer(ranker.model), optimizer)
-    told = as_dict(recipe)
+    told = as_dict(recipe) | {"weights to start from": checkpoint.fingerprint(ranker.model)}
     progress = checkpoint.load(folder / "checkpoint", told, ranker.model, optimizer)
     ranker.model.eval()
     ranker.model.prepare()  # as after an epoch, so that a resumed run scores alike
@@ -106,7 +109,7 @@ def train(
         if report.metrics[config.watch] > progress.best_value:
             progress.best_epoch, progress.best_value = number, report.metrics[config.watch]
             _save_best(fabric, ranker, folder, recipe, record)
-        progress.done = number - progress.best_epoch >= config.patience
+        progress.done = number - progress.best_epoch >= config.patience or stop()
         _save_progress(fabric, folder, progress, told, ranker, optimizer)
         tell("epoch", record | {"best": progress.best_epoch == number})
     fabric.barrier()
