@@ -51,17 +51,17 @@ def test_stats_as_json(csv_folder):
 
 
 def test_bench_prints_a_table_and_writes_figures(csv_folder, tmp_path):
-    out = tmp_path / "figures.json"
+    out, store = tmp_path / "figures.json", tmp_path / "store"
     shown = askonce(
         "bench", "csv", "--data", csv_folder, "--models", "random,bm25", "--json", out,
-        "--runs", tmp_path / "runs",
+        "--out", store,
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     assert "bm25" in shown.stdout
     figures = {row["model"]: row["metrics"]["MAP"]["mean"] for row in json.loads(out.read_text())}
     assert figures["bm25"] == 1.0
     assert figures["random"] == pytest.approx(0.75)
-    run, qrels = (tmp_path / "runs" / f"csv.test.{name}" for name in ("bm25.1.run", "qrels"))
+    run, qrels = store / "csv" / "bm25" / "1" / "runs" / "test.run.gz", store / "csv/test.qrels.gz"
     report = askonce("evaluate", "--qrels", qrels, "--run", run, "--json")
     shown = json.loads(report.stdout)
     assert shown["queries"] == 6
@@ -101,7 +101,7 @@ def test_lists_are_json_too(verb):
             "no dataset is called 'trekqa'; did you mean 'trecqa'",
         ),
         (("stats", "trecqa", "--data", "nowhere"), "no folder 'nowhere'"),
-        (("bench", "csv", "--data", ".", "--models", "bm52"), "no baseline is called 'bm52'"),
+        (("bench", "csv", "--data", ".", "--models", "bm52"), "no model is called 'bm52'"),
         (("ask", "nowhere", "why"), "no archive 'nowhere'"),
         (("ask", "bicycles", " "), "the question is empty"),
         (("evaluate", "--qrels", "nope", "--run", "nope"), "nope"),

@@ -1,1 +1,1 @@
-"""Run rankers on datasets and put their figures side by side."""
+"""Run rankers on datasets, keep what they did, and put their figures beside the papers'."""

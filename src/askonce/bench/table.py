@@ -1,65 +1,40 @@
-"""The figures of several cells as records for scripts and as a table for people."""
+"""Tables of results: for the terminal, for reports, and of stored records for the README."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 
-from askonce.bench.run import Cell
-from askonce.evaluation import METRICS, Comparison, Summary, compare, summarise
+from askonce.bench.blocks import Grid
+from askonce.bench.results import BASES, LEVEL, Line, ResultTable
+from askonce.evaluation import METRICS
 
-LEVEL = 0.05
-
-
-def records(cells: Iterable[Cell]) -> list[dict[str, Any]]:
-    """One record per cell: each metric's mean over seeds and its interval over queries."""
-    return [_record(cell) for cell in cells]
-
-
-def _record(cell: Cell) -> dict[str, Any]:
-    return {
-        "dataset": cell.dataset,
-        "split": cell.split,
-        "protocol": cell.protocol,
-        "model": cell.model,
-        "seeds": len(cell.seeds),
-        "queries": cell.reports[0].queries,
-        "metrics": {metric: _figures(_summary(cell, metric)) for metric in METRICS},
-        "tied_positives": cell.reports[0].tied_positives,
-        "fit_seconds": round(cell.fit_seconds, 3),
-        "pairs_per_second": round(cell.pairs_per_second, 1),
-    }
+MARKS = {"bm25": {1: "▲", -1: "▼"}, "minilm": {1: "△", -1: "▽"}}
+LEGEND = (
+    f"Against BM25 ▲ better ▼ worse, against MiniLM △ better ▽ worse: randomisation test over "
+    f"questions, Holm-corrected, p < {LEVEL}."
+)
 
 
-def _figures(summary: Summary) -> dict[str, float | None]:
-    low, high = (summary.interval.low, summary.interval.high) if summary.interval else (None, None)
-    return {"mean": summary.mean, "low": low, "high": high, "sd": summary.spread}
+def grid(table: ResultTable) -> Grid:
+    """A dataset's rows: our mean and interval, the paper's number, costs."""
+    metric = table.metric
+    header = [
+        "model", f"{metric} [95 %]", "paper", *(m for m in METRICS if m != metric),
+        f"dev {metric}", "seeds", "train", "texts/s", "pairs/s", "parameters",
+    ]  # fmt: skip
+    rows = [_cells(table, line) for line in table.lines]
+    return Grid(f"{table.title}", LEGEND, header, rows, _notes(table))
 
 
-def table(cells: Sequence[Cell], metric: str = "MAP", against: str = "bm25") -> Table:
-    """A table of one dataset; a star marks what differs from ``against``, Holm-corrected."""
-    first = cells[0]
-    title = f"{first.dataset} · {first.split} · {first.reports[0].queries} questions"
-    shown = Table(title=f"{title} · protocol {first.protocol}", title_justify="left")
-    shown.add_column("model")
-    for name in (*METRICS, f"{metric} 95 %", "fit s", "pairs/s"):
-        shown.add_column(name, justify="right")
-    differing = {
-        c.name for c in comparisons(cells, metric, against) if c.randomisation_holm < LEVEL
-    }
-    for cell in cells:
-        interval = _summary(cell, metric).interval
-        shown.add_row(
-            cell.model + ("*" if cell.model in differing else ""),
-            *(f"{_summary(cell, m).mean:.4f}" for m in METRICS),
-            f"{interval.low:.3f}–{interval.high:.3f}" if interval else "",
-            f"{cell.fit_seconds:.1f}",
-            f"{cell.pairs_per_second:,.0f}",
-        )
-    if differing:
-        shown.caption = f"* {metric} differs from {against}: randomisation test, Holm, p < {LEVEL}"
-        shown.caption_justify = "left"
+def terminal(table: ResultTable) -> Table:
+    """The same for a terminal."""
+    found = grid(table)
+    shown = Table(title=found.title, title_justify="left", caption=LEGEND, caption_justify="left")
+    for place, name in enumerate(found.header):
+        shown.add_column(name.replace("[", "\\["), justify="right" if place else "left")
+    for row in found.rows:
+        shown.add_row(*(cell.replace("**", "").replace("[", "\\[") for cell in row))
     return shown
 
 
@@ -77,17 +52,60 @@ def markdown(rows: Sequence[Mapping[str, Any]], metric: str = "MAP") -> str:
     return "\n".join(lines)
 
 
-def comparisons(cells: Sequence[Cell], metric: str, against: str) -> list[Comparison]:
-    """Each cell's per-query values against those of one of them; none when that one was not run."""
-    values = {cell.model: _mean_over_seeds(cell, metric) for cell in cells}
-    base = values.pop(against, None)
-    return compare(base, values) if base and values and len(base) > 1 else []
+def _cells(table: ResultTable, line: Line) -> list[str]:
+    metric = table.metric
+    dev = line.dev(metric)
+    return [
+        line.model,
+        _main(table, line),
+        _paper(line, metric),
+        *(_value(table, line, name) for name in METRICS if name != metric),
+        "–" if dev is None else f"{dev:.3f}",
+        str(line.seeds),
+        _seconds((line.fact("train_seconds") or 0) + (line.fact("pretrain_seconds") or 0)),
+        _number(line.fact("texts_per_second")),
+        _number(line.fact("pairs_per_second")),
+        _number(line.fact("parameters") or None),
+    ]
 
 
-def _summary(cell: Cell, metric: str) -> Summary:
-    return summarise([report.values(metric) for report in cell.reports])
+def _main(table: ResultTable, line: Line) -> str:
+    found = line.summaries[table.metric]
+    interval = f" [{found.interval.low:.3f}–{found.interval.high:.3f}]" if found.interval else ""
+    marks = "".join(MARKS[base].get(table.mark(line, base), "") for base in BASES)
+    best = found.mean == max(row.summaries[table.metric].mean for row in table.lines)
+    text = f"{found.mean:.3f}{interval}{' ' + marks if marks else ''}"
+    return f"**{text}**" if best else text
 
 
-def _mean_over_seeds(cell: Cell, metric: str) -> dict[str, float]:
-    by_seed = [report.values(metric) for report in cell.reports]
-    return {query: fmean(values[query] for values in by_seed) for query in by_seed[0]}
+def _value(table: ResultTable, line: Line, metric: str) -> str:
+    value = line.mean(metric)
+    return f"**{value:.3f}**" if value == table.best(metric) else f"{value:.3f}"
+
+
+def _paper(line: Line, metric: str) -> str:
+    found = line.paper(metric)
+    if found is None:
+        return "–"
+    return f"({found.value:.3f})" if found.elsewhere else f"{found.value:.3f}"
+
+
+def _notes(table: ResultTable) -> list[str]:
+    papers = [found for line in table.lines if (found := line.paper(table.metric))]
+    sources = dict.fromkeys(found.source for found in papers if not found.elsewhere)
+    others = dict.fromkeys(f"{p.elsewhere} ({p.source})" for p in papers if p.elsewhere)
+    notes = [f"Paper: {'; '.join(sources)}."] if sources else []
+    notes += [f"In brackets: the paper's number on {'; '.join(others)}."] if others else []
+    few = [line.model for line in table.lines if line.kind == "trained" and line.seeds < 3]
+    notes += [f"Fewer than three seeds: {', '.join(few)}."] if few else []
+    return [*notes, *table.notes]
+
+
+def _seconds(value: float) -> str:
+    if value < 0.05:
+        return "–"
+    return f"{value:.1f} s" if value < 60 else f"{value / 60:.1f} min"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"

@@ -1,29 +1,52 @@
-"""``askonce bench``: rankers side by side on a dataset."""
+"""``askonce bench``: rankers side by side on datasets, kept in a results store."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from askonce.cli.output import DataFolder, console, progress, vectors_beside, write_json
+from askonce.cli.output import DataFolder, console, vectors_beside, write_json
 from askonce.types import ProtocolName
-
-EVERY_BASELINE = "random,bm25,tfidf,word-vectors,overlap,svm"
 
 
 def command(
     datasets: Annotated[list[str], typer.Argument(help="Names of `askonce datasets`.")],
     data: DataFolder,
     models: Annotated[
-        str, typer.Option("--models", help="Names of `askonce models`, with commas.")
-    ] = EVERY_BASELINE,
-    split: Annotated[str, typer.Option("--split", help="The split or role to report.")] = "test",
+        str | None,
+        typer.Option(
+            "--models",
+            help="With commas: baselines, models with a recipe, variants like "
+            "hyperqa@model.dim=100, recipe files, minilm, cross-encoder, fusions like "
+            "bm25+hyperqa; default all that the dataset has.",
+        ),
+    ] = None,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Runs of what depends on chance.")
     ] = 1,
+    out: Annotated[
+        Path, typer.Option("--out", help="The results store; finished cells in it are kept.")
+    ] = Path("runs/bench"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Every row once, short, on few pools, to see it run.")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Cells at a time; default one per core, one thread."),
+    ] = None,
+    longest: Annotated[
+        float,
+        typer.Option("--longest", help="Minutes of a first seed beyond which it stays the only."),
+    ] = 10.0,
+    split: Annotated[
+        list[str] | None, typer.Option("--split", help="Splits to report instead of test.")
+    ] = None,
     protocol: Annotated[
         ProtocolName | None, typer.Option("--protocol", help="Instead of the dataset's own.")
     ] = None,
+    recipes: Annotated[
+        Path, typer.Option("--recipes", help="Folder of recipes: DATASET/MODEL.toml.")
+    ] = Path("recipes"),
     vectors: Annotated[
         Path | None,
         typer.Option("--vectors", help="Word vectors; else glove* beside the data, else trained."),
@@ -31,37 +54,33 @@ def command(
     json: Annotated[
         Path | None, typer.Option("--json", help="Write the figures to this file; - is stdout.")
     ] = None,
-    runs: Annotated[
-        Path | None, typer.Option("--runs", help="Write TREC run and qrels files to this folder.")
-    ] = None,
 ) -> None:
-    """Rank the pools of datasets with several models and print their figures side by side."""
-    from askonce.bench.run import Cell, Plan, run_dataset
-    from askonce.bench.table import records, table
-    from askonce.datasets import DATASETS, load_dataset
+    """Train and measure several models on datasets; the same command goes on if it was stopped."""
+    from askonce.bench.results import records, tables
+    from askonce.bench.run import Bench, run_bench
+    from askonce.bench.setup import Setup
+    from askonce.bench.table import terminal
+    from askonce.datasets import DATASETS
 
-    names = [name.strip() for name in models.split(",") if name.strip()]
-    plan = Plan(names, split, seeds, protocol, vectors or vectors_beside(data))
-    written: list[dict[str, Any]] = []
-    for name in [DATASETS.resolve(name) for name in datasets]:
-        with progress(f"reading {name}") as say:
-            dataset = load_dataset(name, data)
-            cells: list[Cell] = list(run_dataset(dataset, plan, say))
-        written += records(cells)
-        if runs is not None:
-            _write_runs(runs, cells, dataset.split(split))
-        if str(json) != "-":
-            console().print(table(cells))
+    names = [DATASETS.resolve(name) for name in datasets]
+    chosen = tuple(name.strip() for name in (models or "").split(",") if name.strip())
+    beside = vectors or vectors_beside(data)
+    setup = Setup(data, out, recipes, beside, tuple(split or ()), protocol, quick)
+    workers, threads = _shares(jobs)
+    bench = Bench(setup, names, chosen, 1 if quick else seeds, workers, threads, 60 * longest)
+    store = run_bench(bench, lambda line: typer.echo(line, err=True))
+    found = tables(store, names)
     if json is not None:
-        write_json(written, json)
+        write_json(records(found), json)
+    if str(json) != "-":
+        for table in found:
+            console().print(terminal(table))
 
 
-def _write_runs(folder: Path, cells: "list[Any]", pools: Any) -> None:  # noqa: ANN401 - types load late
-    from askonce.evaluation import pools_to_qrels, write_qrels, write_run
+def _shares(jobs: int | None) -> tuple[int, int]:
+    """Cells at a time, and threads of each: small models gain little from several."""
+    import os
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for cell in cells:
-        write_qrels(folder / f"{cell.dataset}.{cell.split}.qrels", pools_to_qrels(pools))
-        for seed, run in zip(cell.seeds, cell.runs, strict=True):
-            name = f"{cell.dataset}.{cell.split}.{cell.model}.{seed}.run"
-            write_run(folder / name, run, cell.model)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    workers = jobs or cores or 1
+    return workers, max(1, (cores or 1) // workers)

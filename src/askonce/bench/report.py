@@ -1,0 +1,79 @@
+"""One page of all results, that needs nothing else; and the same as Markdown."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from askonce.bench.blocks import Block
+from askonce.bench.figures import FIGURES
+from askonce.bench.results import ResultTable, tables
+from askonce.bench.store import Store
+from askonce.bench.table import grid
+
+QUICK = "Quick figures: short runs on few questions. They show that every row runs, nothing else."
+ABOUT = (
+    "Each number is the mean over seeds on the test questions, in brackets the 95 % interval over "
+    "questions (bootstrap). Epochs, and kinds and weights of fusions, were chosen on dev. A name "
+    "such as model@key=value is a recipe with that change; a+b is the fusion of two rankings. "
+    "Times and speeds are those of the machine of the bench, which ran several rows at a time."
+)
+STYLE = """
+:root{color-scheme:light dark;--ground:#fff;--text:#1b1b1b;--soft:#666;--line:#ddd}
+@media(prefers-color-scheme:dark){:root{--ground:#16181b;--text:#e6e6e6;--soft:#a0a0a0;--line:#3a3d42}}
+body{background:var(--ground);color:var(--text);font:15px/1.5 system-ui,sans-serif;
+max-width:1320px;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem}h2{font-size:1.15rem;margin:2.2rem 0 .3rem}
+p{margin:.3rem 0;max-width:80ch}.note,.about{color:var(--soft);font-size:.87rem}
+.quick{border:1px solid #d08700;padding:.5rem .8rem;border-radius:4px}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.84rem;margin:.5rem 0;
+font-variant-numeric:tabular-nums}
+th,td{padding:.18rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
+th:first-child,td:first-child{text-align:left}th{border-bottom:2px solid var(--soft)}
+tbody tr:hover{background:color-mix(in srgb,var(--text) 7%,transparent)}
+figure{margin:.5rem 0}svg,img{max-width:100%;height:auto}nav a{margin-right:1rem}a{color:inherit}
+"""
+
+
+def blocks(store: Store, found: Sequence[ResultTable]) -> list[Block]:
+    """The main tables, then every figure for which the store has what it needs."""
+    made: list[Block] = [grid(table) for table in found]
+    for name in FIGURES.names():
+        made += FIGURES[name](store)
+    return made
+
+
+def html_page(store: Store) -> str:
+    """The whole page."""
+    parts = blocks(store, tables(store))
+    links = "".join(f'<a href="#b{n}">{escape(b.title)}</a> ' for n, b in enumerate(parts))
+    quick = f"<p class=quick>{QUICK}</p>" if store.quick else ""
+    body = "".join(
+        f"<section id=b{n}><h2>{escape(block.title)}</h2><p class=about>{escape(block.about)}</p>"
+        f"{block.html()}</section>"
+        for n, block in enumerate(parts)
+    )
+    return (
+        "<!doctype html><html lang=en><head><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width,initial-scale=1'>"
+        f"<title>Askonce: results</title><style>{STYLE}</style></head><body>"
+        f"<h1>Results</h1>{quick}<p>{escape(ABOUT)}</p><p class=note>{escape(_versions(store))}</p>"
+        f"<nav>{links}</nav>{body}</body></html>\n"
+    )
+
+
+def markdown_page(store: Store, path: Path) -> str:
+    """The same as Markdown; pictures go into a folder beside the file."""
+    folder = path.with_name(f"{path.stem}-figures")
+    lines = ["# Results", "", *([QUICK, ""] if store.quick else []), ABOUT, "", _versions(store)]
+    for number, block in enumerate(blocks(store, tables(store)), start=1):
+        content = block.markdown(folder, f"figure-{number}")
+        lines += ["", f"## {block.title}", block.about, "", content]
+    return "\n".join(lines) + "\n"
+
+
+def _versions(store: Store) -> str:
+    found = dict.fromkeys(
+        ", ".join(f"{name} {value}" for name, value in cell.record["versions"].items())
+        for cell in store.cells()
+    )
+    return f"Made with {'; '.join(found)}." if found else "The store has no finished cell."

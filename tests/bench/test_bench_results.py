@@ -1,0 +1,156 @@
+"""What tables say, from stores written by hand."""
+
+import json
+
+import pytest
+
+from askonce.bench.blocks import Grid, Markup, Picture
+from askonce.bench.figures import FIGURES
+from askonce.bench.figures.average_rank import average_rank
+from askonce.bench.published import published
+from askonce.bench.results import public_split, summary, tables
+from askonce.bench.scatter import Dot, scatter
+from askonce.bench.store import Store, write_json
+from askonce.bench.table import grid
+from askonce.errors import AskonceError, DataError
+from askonce.evaluation import METRICS
+
+QUERIES = 40
+
+
+def put(store, dataset, model, values, seed=1, kind="baseline", split="test", told=1):
+    """A cell whose metrics all have these values, one per query."""
+    folder = store.place(dataset, model, seed)
+    folder.mkdir(parents=True)
+    rows = {f"q{n}": [value] * len(METRICS) for n, value in enumerate(values)}
+    mean = sum(values) / len(values)
+    figures = {"protocol": "trec", "dev": False, "queries": len(values), "tied_positives": 0}
+    figures["metrics"] = dict.fromkeys(METRICS, mean)
+    record = {
+        "dataset": dataset, "model": model, "seed": seed, "kind": kind, "settings": {"told": told},
+        "figures": {split: figures}, "facts": {"pairs_per_second": 100.0, "train_seconds": 61.0},
+        "versions": {"askonce": "0"}, "finished": f"2026-01-01T00:00:0{seed}",
+    }  # fmt: skip
+    write_json(folder / "cell.json", record)
+    write_json(folder / "per_query.json", {split: rows})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store.make(tmp_path / "store", quick=False)
+
+
+def test_means_marks_and_papers(store):
+    base = [0.5] * QUERIES
+    put(store, "wikiqa", "bm25", base)
+    put(store, "wikiqa", "minilm", [0.9] * QUERIES, kind="transformer")
+    put(store, "wikiqa", "hyperqa", [0.7] * QUERIES, 1, "trained")
+    put(store, "wikiqa", "hyperqa", [0.8] * QUERIES, 2, "trained")
+    put(store, "wikiqa", "random", [0.4 + 0.2 * (n % 2) for n in range(QUERIES)])
+    (table,) = tables(store)
+    assert [line.model for line in table.lines] == ["bm25", "random", "minilm", "hyperqa"]
+    line = table.lines[3]
+    assert line.summaries["MAP"].mean == pytest.approx(0.75)
+    assert line.summaries["MAP"].spread == pytest.approx(0.0707, abs=1e-3)
+    assert (table.mark(line, "bm25"), table.mark(line, "minilm")) == (1, -1)
+    assert table.mark(table.lines[1], "bm25") == 0
+    shown = {row[0]: row for row in grid(table).rows}
+    assert shown["hyperqa"][1] == "0.750 [0.750–0.750] ▲▽"
+    assert shown["hyperqa"][2] == "0.712"
+    assert shown["minilm"][1].startswith("**0.900")
+    assert shown["bm25"][9] == "1.0 min"
+    entry = next(
+        e for e in summary([table], store) if (e["model"], e["metric"]) == ("hyperqa", "MRR")
+    )
+    assert entry["paper"] == 0.727
+    assert entry["seeds"] == 2
+
+
+def test_seeds_of_older_settings_are_left_out(store):
+    put(store, "wikiqa", "hyperqa", [0.1, 0.2], 1, "trained", told=1)
+    put(store, "wikiqa", "hyperqa", [0.5, 0.7], 2, "trained", told=2)
+    (table,) = tables(store)
+    assert table.lines[0].seeds == 1
+    assert table.lines[0].mean("MAP") == pytest.approx(0.6)
+    assert table.notes == ("hyperqa: seeds 1 are left out, run with other settings",)
+
+
+def test_published_numbers_know_their_protocol():
+    assert published("trecqa", "trec", "hyperqa", "MAP").value == 0.770
+    assert published("trecqa", "clean", "hyperqa", "MAP").value == 0.784
+    assert published("trecqa", "trec", "ctrn", "MRR").value == 0.8384
+    assert published("wikiqa", "drop_no_pos", "cabin", "MAP").value == 0.752
+    assert published("insuranceqa", "trec", "attentive-lstm", "P@1").elsewhere == "InsuranceQA V1"
+    assert published("travel", "drop_no_pos", "rcnn", "MAP").elsewhere == "AskUbuntu"
+    assert published("askubuntu", "drop_no_pos", "bm25", "P@5").value == 0.425
+    assert published("wikiqa", "drop_no_pos", "svm", "MAP") is None
+
+
+def test_numbers_from_elsewhere_are_in_brackets_and_not_in_the_summary(store):
+    put(store, "travel", "rcnn", [0.2, 0.4], kind="trained")
+    (table,) = tables(store)
+    assert grid(table).rows[0][2] == "(0.623)"
+    assert any("AskUbuntu" in note for note in grid(table).notes)
+    assert {entry["paper"] for entry in summary([table], store)} == {None}
+
+
+def test_splits_of_summaries():
+    assert public_split("test-clean") == "test"
+    assert public_split("test-raw") == "test"
+    assert public_split("test") == "test"
+    assert public_split("test-100") == "test-100"
+
+
+def test_average_ranks_over_the_datasets_that_share_most(store):
+    for dataset, order in (("wikiqa", "abc"), ("trecqa", "bac"), ("travel", "a")):
+        for place, model in enumerate(order):
+            put(store, dataset, model, [0.9 - 0.1 * place] * 2)
+    (table,) = average_rank(store)
+    assert set(table.header) == {"model", "wikiqa", "trecqa", "average"}
+    assert {row[0]: row[-1] for row in table.rows} == {"a": "1.50", "b": "1.50", "c": "3.00"}
+
+
+def test_equal_models_share_their_rank(store):
+    for dataset in ("wikiqa", "trecqa"):
+        for model, value in (("a", 0.5), ("b", 0.5), ("c", 0.1)):
+            put(store, dataset, model, [value] * 2)
+    (table,) = average_rank(store)
+    assert {row[0]: row[-1] for row in table.rows} == {"a": "1.50", "b": "1.50", "c": "3.00"}
+
+
+@pytest.mark.parametrize("name", FIGURES.names())
+def test_a_figure_of_an_empty_store_is_none(store, name):
+    assert FIGURES[name](store) == []
+
+
+def test_a_store_is_recognised(tmp_path):
+    with pytest.raises(AskonceError, match="is no results store"):
+        Store(tmp_path)
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(AskonceError, match="not empty"):
+        Store.make(tmp_path, quick=False)
+    store = Store.make(tmp_path / "new", quick=True)
+    with pytest.raises(AskonceError, match="holds quick figures"):
+        Store.make(store.folder, quick=False)
+    facts = json.loads((store.folder / "store.json").read_text()) | {"format": 99}
+    write_json(store.folder / "store.json", facts)
+    with pytest.raises(DataError, match="format 1"):
+        Store(store.folder)
+
+
+def test_blocks_in_both_forms(tmp_path):
+    table = Grid("t", "about", ["a", "b"], [["x<y", "**1**"]], ["note"])
+    assert "<td>x&lt;y</td><td><b>1</b></td>" in table.html()
+    assert "| x<y | **1** |" in table.markdown(tmp_path, "one")
+    png = Picture("p", "about", b"\x89PNG", "png")
+    assert "data:image/png;base64,iVBORw==" in png.html()
+    assert png.markdown(tmp_path / "figures", "two") == "![p](figures/two.png)"
+    assert (tmp_path / "figures" / "two.png").read_bytes() == b"\x89PNG"
+    assert Markup("m", "about", "<b>w</b>", "w").markdown(tmp_path, "three") == "w"
+
+
+def test_a_plot_names_its_dots():
+    drawn = scatter([Dot("a<b", 10.0, 0.5, "trained"), Dot("c", 1000.0, 0.6, "fusion")], "x", "y")
+    assert "a&lt;b" in drawn
+    assert drawn.count("<circle") == 4  # two dots, two entries of the legend
+    assert "nan" not in drawn
