@@ -4,7 +4,7 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -48,21 +48,16 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
         return as_dict(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
     return value
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        return _convert_union(hint, value, where)
-    if origin is Literal:
-        if value in get_args(hint):
-            return value
-        raise ConfigError(
-            f"{where} = {shorten(value)}; {nearest(str(value), map(str, get_args(hint)))}"
-        )
-    if origin is tuple:
-        return _convert_tuple(hint, value, where)
+    if convert := _GENERIC.get(get_origin(hint)):
+        return convert(hint, value, where)
+    if hint is Any:
+        return value
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return settings(typing.cast(type, hint), value, f"{where}.")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -95,3 +90,26 @@ def _convert_tuple(hint: Any, value: Any, where: str) -> tuple[Any, ...]:  # noq
     return tuple(
         _convert(k, v, f"{where}[{n}]") for n, (k, v) in enumerate(zip(kinds, value, strict=True))
     )
+
+
+def _convert_literal(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
+    if value in get_args(hint):
+        return value
+    choices = map(str, get_args(hint))
+    raise ConfigError(f"{where} = {shorten(value)}; {nearest(str(value), choices)}")
+
+
+def _convert_mapping(hint: Any, value: Any, where: str) -> dict[str, Any]:  # noqa: ANN401
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where} = {shorten(value)}; expected a table")
+    inner = get_args(hint)[1]
+    return {key: _convert(inner, item, f"{where}.{key}") for key, item in value.items()}
+
+
+_GENERIC: dict[Any, Callable[[Any, Any, str], Any]] = {
+    Union: _convert_union,
+    types.UnionType: _convert_union,
+    Literal: _convert_literal,
+    tuple: _convert_tuple,
+    Mapping: _convert_mapping,
+}

@@ -42,6 +42,10 @@ class MissingExtra(AskonceError):
         )
 
 
+class ArchiveUnavailable(AskonceError):
+    """The database of an archive does not answer, or cannot be written now; try again later."""
+
+
 def shorten(value: object, limit: int = 80) -> str:
     """The value as it would be typed, cut so that a message stays one line."""
     text = repr(value)

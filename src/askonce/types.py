@@ -24,6 +24,7 @@ class Post:
     accepted: bool = False
     tags: tuple[str, ...] = ()
     created: str | None = None  # ISO 8601
+    html: str = ""  # the body as its author formatted it, unsafe; "" where the body is all there is
 
     @property
     def text(self) -> str:

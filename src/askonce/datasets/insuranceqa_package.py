@@ -19,7 +19,7 @@ def read(folder: Path) -> Dataset:
     A pool holds all right answers and 200 wrong ones, so figures are higher than with the published
     pools of ``insuranceqa``, which miss some right answers.
     """
-    home = _package_folder()
+    home = package_folder()
     answers = dict(_answers(need(home, "answers.json")))
     splits = {
         split: tuple(_pools(need(home, f"{name}.json"), split, answers))
@@ -28,26 +28,26 @@ def read(folder: Path) -> Dataset:
     return Dataset("insuranceqa-package", splits, corpus=tuple(answers.values()))
 
 
-def _package_folder() -> Path:
+def package_folder() -> Path:
     """Where the package is; none of its code is run. Releases after 1.0 came without the data."""
     spec = importlib.util.find_spec("insuranceqa_data")
     for home in (spec.submodule_search_locations or []) if spec else []:
         if find(Path(home), "answers.json"):
             return Path(home)
-    raise MissingExtra("insuranceqa_data==1.0", "demo", "the dataset 'insuranceqa-package'")
+    raise MissingExtra("insuranceqa_data==1.0", "demo", "InsuranceQA from its package")
 
 
 def _answers(path: Path) -> Iterator[tuple[str, Post]]:
-    for name, record in _records(path):
+    for name, record in records(path):
         match record:
             case {"en": str(text)}:
-                yield name, Post(name, body=_one_line(text), kind="answer")
+                yield name, Post(name, body=one_line(text), kind="answer")
             case _:
                 raise DataError(path, f"a record with 'en' for the answer {name!r}", record)
 
 
 def _pools(path: Path, split: str, answers: dict[str, Post]) -> Iterator[Pool]:
-    for name, record in _records(path):
+    for name, record in records(path):
         match record:
             case {
                 "en": str(text),
@@ -55,7 +55,7 @@ def _pools(path: Path, split: str, answers: dict[str, Post]) -> Iterator[Pool]:
                 "answers": list(right),
                 "negatives": list(wrong),
             }:
-                query = Post(f"{split}-{name}", title=_one_line(text), tags=(domain,))
+                query = Post(f"{split}-{name}", title=one_line(text), tags=(domain,))
                 found = _mixed(query.id, right, wrong)
                 yield searched_pool(query, found, right, answers, (path, None))
             case _:
@@ -71,14 +71,15 @@ def _mixed(seed: str, right: Sequence[str], wrong: Sequence[str]) -> list[str]:
     return found
 
 
-def _records(path: Path) -> Iterator[tuple[str, object]]:
+def records(path: Path) -> Iterator[tuple[str, object]]:
+    """The records of a file of the package by their names."""
     try:
-        records = json.loads(whole_text(path), object_pairs_hook=_unique)
+        found = json.loads(whole_text(path), object_pairs_hook=_unique)
     except ValueError as error:
         raise DataError(path, "JSON", str(error)) from None
-    if not isinstance(records, dict):
-        raise DataError(path, "a JSON object of records", type(records).__name__)
-    yield from records.items()
+    if not isinstance(found, dict):
+        raise DataError(path, "a JSON object of records", type(found).__name__)
+    yield from found.items()
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -90,5 +91,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text without the double spaces of the package."""
     return " ".join(text.split())

@@ -52,7 +52,8 @@ def _strip_tags(html: str) -> str:
 def _unescape(text: str) -> str:
     if "&" in text:
         text = entities.unescape(_HUGE_ENTITY.sub("\ufffd", text))
-    return _INVISIBLE.sub("", text)
+    plain = text.replace("\n", "").isprintable()  # nearly always, and quicker than the pattern
+    return text if plain else _INVISIBLE.sub("", text)
 
 
 def _tidy(text: str) -> str:

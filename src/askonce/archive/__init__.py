@@ -1,0 +1,18 @@
+"""The posts and links of one forum: kept, imported, read."""
+
+from askonce.archive.load import Summary, load
+from askonce.archive.open import BUILT_IN, open_archive
+from askonce.archive.snapshot import Snapshot
+from askonce.archive.store import Archive, Change, Revision, Written
+
+__all__ = [
+    "BUILT_IN",
+    "Archive",
+    "Change",
+    "Revision",
+    "Snapshot",
+    "Summary",
+    "Written",
+    "load",
+    "open_archive",
+]

@@ -1,0 +1,156 @@
+"""Put what an importer reads into an archive, some thousand posts per transaction."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from tempfile import SpooledTemporaryFile
+from typing import IO, TypeVar
+
+from askonce.archive.rows import problem
+from askonce.archive.store import Archive
+from askonce.errors import AskonceError
+from askonce.importers import Damaged, Record
+from askonce.types import Link, Post
+
+BATCH = 2000  # posts per transaction
+SHOWN = 10  # damaged records that are kept as examples
+_IN_MEMORY = 8 << 20  # bytes of waiting answers, before they go to a temporary file
+# Controls that are no white space, and halves of surrogate pairs, which no database takes.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+
+
+@dataclass
+class Summary:
+    """What an import did, so far or in all."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    links: int = 0
+    unknown_links: int = 0  # of a question that is not there, or of one with itself
+    damaged: int = 0
+    examples: list[str] = field(default_factory=list)  # the first damaged records
+
+    @property
+    def posts(self) -> int:
+        """How many posts were read and are in the archive."""
+        return self.added + self.changed + self.unchanged
+
+
+T = TypeVar("T")
+Tell = Callable[[Summary], None]
+
+
+def load(
+    archive: Archive, records: Iterable[Record], tell: Tell | None = None, strict: bool = False
+) -> Summary:
+    """Add posts and links, or bring those up to date that are known.
+
+    A damaged record is counted and passed over, or, with ``strict``, an error; what came before it
+    stays. An answer waits for its question, and counts as damaged when that never comes. A link
+    counts once both its questions are there.
+    """
+    with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8") as waiting:
+        loading = _Loading(archive, waiting, strict)
+        links: list[Link] = []
+        for batch in _batches(loading.sound(records, links), BATCH):
+            loading.write(batch)
+            if tell:
+                tell(loading.summary)
+        loading.write_waiting()
+    loading.write_links(links)
+    if tell:
+        tell(loading.summary)
+    return loading.summary
+
+
+class _Loading:
+    def __init__(self, archive: Archive, waiting: IO[str], strict: bool) -> None:
+        self.archive, self.waiting, self.strict = archive, waiting, strict
+        self.summary = Summary()
+        self._seen: set[str] = set()
+
+    def sound(self, records: Iterable[Record], links: list[Link]) -> Iterator[Post]:
+        """The posts that an archive can hold; links are put aside."""
+        for record in records:
+            if isinstance(record, Link):
+                links.append(record)
+            elif isinstance(record, Damaged):
+                self._damaged(record)
+            else:
+                post = _cleaned(record)
+                wrong = "expected a new id" if post.id in self._seen else problem(post)
+                if wrong:
+                    self._damaged(_about(post, wrong))
+                else:
+                    self._seen.add(post.id)
+                    yield post
+
+    def write(self, batch: list[Post], wait: bool = True) -> None:
+        """Write posts; an answer whose question is not there yet waits, or is damaged."""
+        kinds = self.archive.kinds({post.id for post in batch} | {p.parent or "" for p in batch})
+        for post in batch:
+            kinds.setdefault(post.id, post.kind)
+        ready = []
+        for post in batch:
+            if kinds[post.id] != post.kind:
+                self._damaged(_about(post, f"known as {kinds[post.id]}, not {post.kind}"))
+            elif post.kind == "question" or kinds.get(post.parent or "") == "question":
+                ready.append(post)
+            elif wait:
+                self.waiting.write(json.dumps(asdict(post)) + "\n")
+            else:
+                self._damaged(_about(post, f"expected its question {post.parent!r}, found none"))
+        written = self.archive.write(ready)
+        self.summary.added += written.added
+        self.summary.changed += written.changed
+        self.summary.unchanged += written.unchanged
+
+    def write_waiting(self) -> None:
+        """Write the answers whose questions have come by now."""
+        self.waiting.seek(0)
+        values = (json.loads(line) for line in self.waiting)
+        posts = (Post(**{**value, "tags": tuple(value["tags"])}) for value in values)
+        for batch in _batches(posts, BATCH):
+            self.write(batch, wait=False)
+
+    def write_links(self, links: Iterable[Link]) -> None:
+        """Write the links between questions that are there."""
+        for batch in _batches(links, BATCH):
+            ends = [{link.source, link.target} for link in batch]
+            kinds = self.archive.kinds(set().union(*ends))
+            known = {name for name, kind in kinds.items() if kind == "question"}
+            kept = [
+                x for x, both in zip(batch, ends, strict=True) if len(both) == 2 and both <= known
+            ]
+            self.archive.write([], kept)
+            self.summary.links += len(kept)
+            self.summary.unknown_links += len(batch) - len(kept)
+
+    def _damaged(self, record: Damaged) -> None:
+        if self.strict:
+            raise AskonceError(str(record))
+        self.summary.damaged += 1
+        if len(self.summary.examples) < SHOWN:
+            self.summary.examples.append(str(record))
+
+
+def _cleaned(post: Post) -> Post:
+    """The post without control characters."""
+    texts = (post.title, post.body, post.html)
+    if all(text.replace("\n", "").isprintable() for text in texts):  # nearly always, and quick
+        return post
+    title, body, html = (_CONTROL.sub("", text) for text in texts)
+    return replace(post, title=title, body=body, html=html)
+
+
+def _about(post: Post, what: str) -> Damaged:
+    return Damaged(f"post {post.id[:50]!r}", what)
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

@@ -1,0 +1,43 @@
+"""An archive by whatever names it."""
+
+from importlib import resources
+from pathlib import Path
+
+from askonce.archive.database import is_address
+from askonce.archive.load import load
+from askonce.archive.store import Archive
+from askonce.errors import AskonceError
+from askonce.importers import Source
+from askonce.importers.jsonl import read
+
+BUILT_IN = "bicycles"
+
+
+def open_archive(place: str | Path) -> Archive:
+    """An archive by its folder or address, a JSONL file of posts, or the built-in one by its name.
+
+    A file is read into memory, and anything wrong with it is an error.
+    """
+    place = str(place)
+    if place == BUILT_IN:
+        with resources.as_file(resources.files("askonce.data") / f"{BUILT_IN}.jsonl") as path:
+            return _read_file(path)
+    if is_address(place) or Path(place).is_dir():
+        return Archive.open(place)
+    if not Path(place).is_file():
+        raise AskonceError(
+            f"no archive {place!r}; name a folder that `askonce import` made, a JSONL file, "
+            f"or {BUILT_IN!r} for the built-in one"
+        )
+    return _read_file(Path(place))
+
+
+def _read_file(path: Path) -> Archive:
+    archive = Archive.in_memory(path.name.removesuffix(".gz").removesuffix(".jsonl"))
+    summary = load(archive, read(Source(path)), strict=True)
+    if summary.unknown_links:
+        raise AskonceError(
+            f"{path.name}: expected links between known questions, "
+            f"found {summary.unknown_links} of others"
+        )
+    return archive

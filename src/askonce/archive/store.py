@@ -1,0 +1,491 @@
+"""The posts and links of one forum, durable: the truth that indexes follow.
+
+Every write is one transaction, on the disk when the call returns. Each changed post gets the next
+change number, so whoever remembers the last number it saw can ask for all that came after.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Engine, bindparam, case, func, inspect, or_, select, update
+from sqlalchemy.exc import DBAPIError, TimeoutError
+from sqlalchemy.pool import StaticPool
+
+from askonce.archive import database
+from askonce.archive.rows import as_post, as_row, check
+from askonce.archive.snapshot import Snapshot
+from askonce.archive.tables import FORMAT, links, metadata, posts, revisions, state
+from askonce.errors import ArchiveUnavailable, AskonceError
+from askonce.types import Link, LinkKind, Post, PostKind
+
+CHUNK = 5000  # ids of one statement; SQLite takes 32,766
+# what makes an edit; votes and marks change too, but are no other text
+_TEXT = ("title", "body", "html")
+_COMPARED = (*_TEXT, "kind", "parent", "score", "accepted", "tags", "created", "deleted")
+_WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
+
+
+class Written(NamedTuple):
+    """What one write did to posts, and the archive's change number after it."""
+
+    added: int
+    changed: int
+    unchanged: int
+    change: int
+
+
+class Change(NamedTuple):
+    """The latest change of one post; ``post`` is None once it was deleted."""
+
+    number: int
+    id: str
+    kind: PostKind
+    post: Post | None
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What a post said before an edit."""
+
+    title: str
+    body: str
+    html: str
+    replaced: str  # when, ISO 8601
+
+
+class Archive:
+    """One forum's posts and links. Threads may share it."""
+
+    def __init__(self, engine: Engine, folder: Path | None, name: str) -> None:
+        self._engine, self.folder, self.name = engine, folder, name
+        # a database in memory has one connection, which threads use in turn
+        shared = isinstance(engine.pool, StaticPool)
+        self._turn: AbstractContextManager[object] = RLock() if shared else nullcontext()
+        with self._reading() as connection:
+            if not inspect(connection).has_table(state.name):
+                raise AskonceError(f"{name!r} is no archive; make one with `askonce import`")
+            found = connection.execute(select(state.c.format)).scalar_one()
+        if found != FORMAT:
+            raise AskonceError(
+                f"archive {name!r} has format {found}, this version reads {FORMAT}; "
+                + ("update askonce" if found > FORMAT else "import its source again")
+            )
+
+    @classmethod
+    def open(cls, place: Path | str, create: bool = False) -> "Archive":
+        """An archive by its folder, or by the address of its PostgreSQL database."""
+        if isinstance(place, str) and database.is_address(place):
+            engine = database.open_address(place)
+            name, folder = engine.url.database or "archive", None
+        else:
+            folder = Path(place)
+            name = folder.name.removesuffix(".askonce")
+            _check_folder(folder, create)
+            engine = database.open_file(folder)
+        if create:
+            _create(engine, name)
+        return cls(engine, folder, name)
+
+    @classmethod
+    def in_memory(cls, name: str = "memory") -> "Archive":
+        """An empty archive that ends with the process."""
+        engine = database.open_memory()
+        _create(engine, name)
+        return cls(engine, None, name)
+
+    def close(self) -> None:
+        """Give up all connections."""
+        self._engine.dispose()
+
+    # -- write ------------------------------------------------------------------------------------
+
+    def write(self, new: Iterable[Post], new_links: Iterable[Link] = ()) -> Written:
+        """Add posts, or take the place of those with the same ids; add links. One transaction."""
+        rows = {post.id: as_row(check(post)) for post in new}
+        with self._writing() as connection:
+            known = _known(connection, list(rows))
+            added = [row for name, row in rows.items() if name not in known]
+            changed = [
+                row
+                for name, row in rows.items()
+                if name in known and any(row[key] != known[name][key] for key in _COMPARED)
+            ]
+            _check_kinds(changed, known)
+            change = _number(connection, [*added, *changed])
+            _keep_revisions(connection, changed, known)
+            if added:
+                connection.execute(posts.insert(), added)
+            if changed:
+                names = [name for name in changed[0] if name != "id"]
+                values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+                statement = update(posts).where(posts.c.id == bindparam("of")).values(values)
+                connection.execute(
+                    statement,
+                    [{"of": r["id"], **{f"new_{n}": r[n] for n in names}} for r in changed],
+                )
+            _add_links(connection, new_links)
+        unchanged = len(rows) - len(added) - len(changed)
+        return Written(len(added), len(changed), unchanged, change)
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete posts, the answers of deleted questions too; the ids of all that are gone now.
+
+        Their text, revisions and links go as well; unknown ids are no error.
+        """
+        with self._writing() as connection:
+            found: dict[str, str] = {}
+            for some in _chunks(list(ids)):
+                wanted = or_(posts.c.id.in_(some), posts.c.parent.in_(some))
+                query = select(posts.c.id, posts.c.kind).where(wanted, ~posts.c.deleted)
+                found |= {row.id: row.kind for row in connection.execute(query)}
+            rows: list[dict[str, Any]] = [{"of": name} for name in found]
+            _number(connection, rows)
+            for some in _chunks(list(found)):
+                connection.execute(revisions.delete().where(revisions.c.id.in_(some)))
+                ends = or_(links.c.source.in_(some), links.c.target.in_(some))
+                connection.execute(links.delete().where(ends))
+            if rows:
+                empty = {"title": "", "body": "", "html": "", "tags": "[]", "deleted": True}
+                statement = update(posts).where(posts.c.id == bindparam("of"))
+                connection.execute(statement.values(**empty, change=bindparam("change")), rows)
+        return list(found)
+
+    # -- read -------------------------------------------------------------------------------------
+
+    @property
+    def change(self) -> int:
+        """The number of the latest change."""
+        with self._reading() as connection:
+            return int(connection.execute(select(state.c.change)).scalar_one())
+
+    def post(self, post_id: str) -> Post | None:
+        """One post, or None."""
+        return self.posts([post_id]).get(post_id)
+
+    def posts(self, ids: Sequence[str], html: bool = True) -> dict[str, Post]:
+        """Those of these posts that exist, by id."""
+        columns = posts.c if html else _WITHOUT_HTML
+        return {row.id: as_post(row) for row in self._where(posts.c.id, ids, columns)}
+
+    def kinds(self, ids: Iterable[str]) -> dict[str, PostKind]:
+        """Those of these posts that exist, as question or answer."""
+        columns = (posts.c.id, posts.c.kind)
+        return {row.id: row.kind for row in self._where(posts.c.id, list(ids), columns)}
+
+    def answers_to(self, ids: Sequence[str], html: bool = True) -> dict[str, list[Post]]:
+        """The answers to each question: the accepted one first, then by votes."""
+        columns = posts.c if html else _WITHOUT_HTML
+        found: dict[str, list[Post]] = {}
+        for row in self._where(posts.c.parent, ids, columns):
+            found.setdefault(row.parent, []).append(as_post(row))
+        for answers in found.values():
+            answers.sort(key=lambda a: (not a.accepted, -(a.score or 0), a.id))
+        return found
+
+    def answer_marks(self, ids: Sequence[str]) -> dict[str, dict[str, bool]]:
+        """The ids of each question's answers, and whether each is accepted."""
+        found: dict[str, dict[str, bool]] = {}
+        for row in self._where(posts.c.parent, ids, [posts.c.parent, posts.c.id, posts.c.accepted]):
+            found.setdefault(row.parent, {})[row.id] = row.accepted
+        return found
+
+    def duplicates_of(self, ids: Sequence[str]) -> dict[str, str]:
+        """The question that each was marked a duplicate of, where there is such a mark."""
+        found: dict[str, str] = {}
+        with self._reading() as connection:
+            for some in _chunks(list(ids)):
+                query = (
+                    select(links.c.source, links.c.target)
+                    .where(links.c.source.in_(some), links.c.kind == "duplicate")
+                    .order_by(links.c.source, links.c.target)
+                )
+                for row in connection.execute(query):
+                    found.setdefault(row.source, row.target)
+        return found
+
+    def linked(self, ids: Sequence[str]) -> dict[str, set[str]]:
+        """The questions that each is linked with, in either direction."""
+        found: dict[str, set[str]] = {}
+        with self._reading() as connection:
+            for some in _chunks(list(ids)):
+                ends = or_(links.c.source.in_(some), links.c.target.in_(some))
+                query = select(links.c.source, links.c.target).where(ends)
+                for source, target in connection.execute(query):
+                    found.setdefault(source, set()).add(target)
+                    found.setdefault(target, set()).add(source)
+        return found
+
+    def originals(self, ids: Sequence[str]) -> dict[str, str]:
+        """The end of the chain of duplicates from each; a cycle ends where it would close."""
+        ends = {name: name for name in ids}
+        seen = {name: {name} for name in ids}
+        moving = set(ids)
+        while moving:
+            steps = self.duplicates_of(sorted({ends[name] for name in moving}))
+            moving = {name for name in moving if steps.get(ends[name], name) not in seen[name]}
+            for name in moving:
+                ends[name] = steps[ends[name]]
+                seen[name].add(ends[name])
+        return ends
+
+    def changes(self, after: int, limit: int = CHUNK) -> list[Change]:
+        """What became of posts after a change number, oldest first, without HTML."""
+        query = (
+            select(*_WITHOUT_HTML)
+            .where(posts.c.change > after)
+            .order_by(posts.c.change)
+            .limit(limit)
+        )
+        with self._reading() as connection:
+            return [
+                Change(row.change, row.id, row.kind, None if row.deleted else as_post(row))
+                for row in connection.execute(query)
+            ]
+
+    def iterate(self, kind: PostKind | None = None, html: bool = False) -> Iterator[Post]:
+        """All posts in the order in which they came, a chunk in memory at a time."""
+        columns = list(posts.c) if html else _WITHOUT_HTML
+        last = 0
+        while True:
+            query = select(*columns).where(posts.c.number > last, ~posts.c.deleted)
+            if kind is not None:
+                query = query.where(posts.c.kind == kind)
+            with self._reading() as connection:
+                rows = connection.execute(query.order_by(posts.c.number).limit(CHUNK)).all()
+            if not rows:
+                return
+            yield from map(as_post, rows)
+            last = rows[-1].number
+
+    def links(self, kind: LinkKind | None = None) -> list[Link]:
+        """All links between questions."""
+        query = select(links) if kind is None else select(links).where(links.c.kind == kind)
+        order = query.order_by(links.c.source, links.c.target, links.c.kind)
+        with self._reading() as connection:
+            return [Link(row.source, row.target, row.kind) for row in connection.execute(order)]
+
+    def revisions(self, post_id: str) -> list[Revision]:
+        """What a post said before each edit, oldest first."""
+        query = select(revisions).where(revisions.c.id == post_id).order_by(revisions.c.change)
+        with self._reading() as connection:
+            return [
+                Revision(row.title, row.body, row.html, row.replaced)
+                for row in connection.execute(query)
+            ]
+
+    def counts(self) -> dict[str, int]:
+        """How many posts and links of each kind there are."""
+        accepted = func.sum(case((posts.c.accepted, 1), else_=0))
+        answered = select(func.count(posts.c.parent.distinct())).where(
+            posts.c.kind == "answer", ~posts.c.deleted
+        )
+        with self._reading() as connection:
+            by_kind = {
+                row.kind: row
+                for row in connection.execute(
+                    select(posts.c.kind, func.count().label("n"), accepted.label("accepted"))
+                    .where(~posts.c.deleted)
+                    .group_by(posts.c.kind)
+                )
+            }
+            by_kind_of_link = select(links.c.kind, func.count()).group_by(links.c.kind)
+            by_link: dict[str, int] = dict(map(tuple, connection.execute(by_kind_of_link)))
+            with_answer = connection.execute(answered).scalar_one()
+            edits = connection.execute(select(func.count()).select_from(revisions)).scalar_one()
+        questions, answers = by_kind.get("question"), by_kind.get("answer")
+        return {
+            "questions": questions.n if questions else 0,
+            "answers": answers.n if answers else 0,
+            "accepted": int(answers.accepted) if answers else 0,
+            "answered": with_answer,
+            "duplicates": by_link.get("duplicate", 0),
+            "related": by_link.get("related", 0),
+            "edits": edits,
+        }
+
+    def growth(self) -> list[tuple[str, int, int]]:
+        """Month, questions and answers that came in it; posts without a date are left out."""
+        month = func.substr(posts.c.created, 1, 7)
+        query = (
+            select(month, posts.c.kind, func.count())
+            .where(~posts.c.deleted, posts.c.created.is_not(None))
+            .group_by(month, posts.c.kind)
+            .order_by(month)
+        )
+        found: dict[str, dict[str, int]] = {}
+        with self._reading() as connection:
+            for when, kind, count in connection.execute(query):
+                found.setdefault(when, {})[kind] = count
+        return [(when, c.get("question", 0), c.get("answer", 0)) for when, c in found.items()]
+
+    def unanswered(self, limit: int) -> list[Post]:
+        """Questions without an answer, the newest first."""
+        answers = posts.alias()
+        has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
+        query = (
+            select(*_WITHOUT_HTML)
+            .where(posts.c.kind == "question", ~posts.c.deleted, ~has.exists())
+            .order_by(posts.c.number.desc())
+            .limit(limit)
+        )
+        with self._reading() as connection:
+            return [as_post(row) for row in connection.execute(query)]
+
+    def newest(self, limit: int) -> list[Post]:
+        """The questions that came last, the last one first."""
+        query = (
+            select(*_WITHOUT_HTML)
+            .where(posts.c.kind == "question", ~posts.c.deleted)
+            .order_by(posts.c.number.desc())
+            .limit(limit)
+        )
+        with self._reading() as connection:
+            return [as_post(row) for row in connection.execute(query)]
+
+    def orphans(self) -> list[str]:
+        """Answers whose question is not there."""
+        questions = posts.alias()
+        parent = select(questions.c.number).where(
+            questions.c.id == posts.c.parent, questions.c.kind == "question", ~questions.c.deleted
+        )
+        query = select(posts.c.id).where(
+            posts.c.kind == "answer", ~posts.c.deleted, ~parent.exists()
+        )
+        with self._reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def snapshot(self) -> Snapshot:
+        """All posts and links in memory, without HTML, as training reads them.
+
+        Answers without their question and links to unknown questions are left out.
+        """
+        questions = {post.id: post for post in self.iterate("question")}
+        answers = {post.id: post for post in self.iterate("answer") if post.parent in questions}
+        kept = (x for x in self.links() if x.source in questions and x.target in questions)
+        return Snapshot(self.name, questions, answers, tuple(kept))
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    def _where(self, column: Any, ids: Sequence[str], columns: Iterable[Any]) -> Iterator[Any]:  # noqa: ANN401
+        with self._reading() as connection:
+            for some in _chunks(list(ids)):
+                query = select(*columns).where(column.in_(some), ~posts.c.deleted)
+                yield from connection.execute(query)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._told(), self._turn, self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with (
+            self._told(),
+            self._turn,
+            database.writing(self._engine) as connection,
+            connection.begin(),
+        ):
+            # PostgreSQL's writers wait here for each other, before they look at what is known
+            connection.execute(select(state.c.change).with_for_update())
+            yield connection
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A lost database, a full disk or a read-only folder in one line."""
+        try:
+            yield
+        except DBAPIError as error:
+            reason = str(error.orig).strip().partition("\n")[0]
+            raise ArchiveUnavailable(f"archive {self.name!r}: {reason}") from error
+        except TimeoutError as error:
+            raise ArchiveUnavailable(f"archive {self.name!r}: too many readers at once") from error
+
+
+def _check_folder(folder: Path, create: bool) -> None:
+    if (folder / database.FILE).is_file():
+        return
+    if create:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            strange = any(folder.iterdir()) and not (folder / database.FILE).is_file()
+        except OSError as error:
+            raise AskonceError(f"cannot make the folder {str(folder)!r}: {error}") from None
+        if strange:
+            raise AskonceError(f"{str(folder)!r} is no archive and not empty; name a new folder")
+    else:
+        raise AskonceError(
+            f"no archive at {str(folder)!r}; make one with `askonce import … --into {folder}`"
+        )
+
+
+def _create(engine: Engine, name: str) -> None:
+    try:
+        with database.writing(engine) as connection, connection.begin():
+            metadata.create_all(connection)
+            if connection.execute(select(func.count()).select_from(state)).scalar_one() == 0:
+                connection.execute(state.insert(), {"one": 1, "format": FORMAT, "change": 0})
+    except DBAPIError as error:
+        raise ArchiveUnavailable(f"archive {name!r}: {error.orig}") from error
+
+
+def _chunks(ids: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), CHUNK):
+        yield ids[start : start + CHUNK]
+
+
+def _known(connection: Connection, ids: list[str]) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for some in _chunks(ids):
+        rows = connection.execute(select(posts).where(posts.c.id.in_(some))).mappings()
+        found |= {row["id"]: row for row in rows}
+    return found
+
+
+def _check_kinds(rows: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[str, Any]]) -> None:
+    for row in rows:
+        before = known[row["id"]]
+        if before["kind"] != row["kind"] and not before["deleted"]:
+            raise AskonceError(
+                f"post {row['id']!r} is known as {before['kind']}, not {row['kind']}; "
+                "questions and answers need different ids"
+            )
+
+
+def _number(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
+    """Give each row the next change number; the last one that was given."""
+    raised = update(state).values(change=state.c.change + len(rows)).returning(state.c.change)
+    last = int(connection.execute(raised).scalar_one())
+    for number, row in enumerate(rows, start=last - len(rows) + 1):
+        row["change"] = number
+    return last
+
+
+def _keep_revisions(
+    connection: Connection,
+    changed: Sequence[Mapping[str, Any]],
+    known: Mapping[str, Mapping[str, Any]],
+) -> None:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    kept = []
+    for row in changed:
+        before = known[row["id"]]
+        if not before["deleted"] and any(row[key] != before[key] for key in _TEXT):
+            old = {key: before[key] for key in ("id", *_TEXT)}
+            kept.append(old | {"change": row["change"], "replaced": now})
+    if kept:
+        connection.execute(revisions.insert(), kept)
+
+
+def _add_links(connection: Connection, new: Iterable[Link]) -> None:
+    wanted = {(link.source, link.target, link.kind) for link in new if link.source != link.target}
+    for some in _chunks(sorted({source for source, _, _ in wanted})):
+        query = select(links).where(links.c.source.in_(some))
+        wanted -= {tuple(row) for row in connection.execute(query)}
+    if wanted:
+        rows = [dict(zip(("source", "target", "kind"), link, strict=True)) for link in wanted]
+        connection.execute(links.insert(), rows)

@@ -1,0 +1,68 @@
+"""The tables of an archive, the same on SQLite and PostgreSQL."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
+
+FORMAT = 1
+
+_Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up INTEGER keys by itself
+
+metadata = MetaData()
+
+# One row. Raising ``change`` locks it, so numbers are given and become visible in one order.
+state = Table(
+    "state",
+    metadata,
+    Column("one", Integer, primary_key=True),
+    Column("format", Integer, nullable=False),
+    Column("change", BigInteger, nullable=False),
+)
+
+# A deleted post stays as a row without text, so that indexes learn of it.
+posts = Table(
+    "posts",
+    metadata,
+    Column("number", _Number, primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("parent", Text, index=True),
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("html", Text, nullable=False),
+    Column("score", Integer),
+    Column("accepted", Boolean, nullable=False),
+    Column("tags", Text, nullable=False),  # JSON list
+    Column("created", Text),
+    Column("deleted", Boolean, nullable=False),
+    Column("change", BigInteger, nullable=False, unique=True),
+)
+Index("posts_by_kind", posts.c.kind, posts.c.deleted)
+
+links = Table(
+    "links",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("target", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+)
+Index("links_by_target", links.c.target)
+
+# What a post said before an edit; ``change`` is the edit that replaced it.
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("change", BigInteger, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("html", Text, nullable=False),
+    Column("replaced", Text, nullable=False),  # when, ISO 8601
+)

@@ -1,0 +1,99 @@
+"""``askonce info``: what an archive holds."""
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from askonce.cli.output import JsonFlag, console, write_json
+
+if TYPE_CHECKING:
+    from askonce.archive import Archive
+
+
+def command(
+    archive: Annotated[
+        str, typer.Argument(help="A folder that `askonce import` made, or what `ask` takes.")
+    ],
+    json: JsonFlag = False,
+) -> None:
+    """Count an archive's posts and links; show its growth, size, indexes and models."""
+    from askonce.archive import open_archive
+
+    result = describe(open_archive(archive))
+    if json:
+        write_json(result)
+    else:
+        _show(result)
+
+
+def describe(archive: "Archive") -> dict[str, Any]:
+    """What there is to say of an archive, as scripts read it."""
+    folder = archive.folder
+    return {
+        "archive": archive.name,
+        "change": archive.change,
+        "counts": archive.counts(),
+        "years": _years(archive.growth()),
+        "bytes": _sizes(folder) if folder else {},
+        "indexes": _indexes(folder / "index") if folder else {},
+        "models": _names(folder / "models") if folder else [],
+    }
+
+
+def _years(months: list[tuple[str, int, int]]) -> list[dict[str, Any]]:
+    years: dict[str, dict[str, Any]] = {}
+    for month, questions, answers in months:
+        year = years.setdefault(month[:4], {"year": month[:4], "questions": 0, "answers": 0})
+        year["questions"] += questions
+        year["answers"] += answers
+    return list(years.values())
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes on the disk of the posts, of each folder beside them, and of all."""
+    sizes = {"posts": 0}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            first, *rest = path.relative_to(folder).parts
+            part = first if rest else "posts"
+            sizes[part] = sizes.get(part, 0) + path.stat().st_size
+    return {**sizes, "all": sum(sizes.values())}
+
+
+def _indexes(folder: Path) -> dict[str, Any]:
+    """What each index says of the change that it stands at; what cannot be read is left out."""
+    found = {}
+    for path in sorted(folder.glob("*/position.json")):
+        try:
+            found[path.parent.name] = json_format.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            found[path.parent.name] = None
+    return found
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def _show(result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    out = console()
+    out.print(f"{result['archive']} · change {result['change']:,}", markup=False)
+    for name, count in result["counts"].items():
+        out.print(f"  {count:>12,}  {name}")
+    for name, size in result["bytes"].items():
+        out.print(f"  {size / 1e6:>12,.1f}  MB of {name}", markup=False)
+    for name, position in result["indexes"].items():
+        out.print(f"  index {name}: {position}", markup=False)
+    if result["models"]:
+        out.print(f"  models: {', '.join(result['models'])}", markup=False)
+    if result["years"]:
+        table = Table("year")
+        for column in ("questions", "answers"):
+            table.add_column(column, justify="right")
+        for year in result["years"]:
+            table.add_row(year["year"], f"{year['questions']:,}", f"{year['answers']:,}")
+        out.print(table)

@@ -1,0 +1,313 @@
+import multiprocessing
+import os
+import signal
+import sqlite3
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from askonce.archive import Archive
+from askonce.archive.rows import LONGEST_TEXT
+from askonce.errors import ArchiveUnavailable, AskonceError
+from askonce.types import Link, Post
+
+QUESTION = Post("q", "Why?", "because", tags=("a", "b"), score=3, created="2021-01-17T22:04:21Z")
+ANSWER = Post("a", body="so", kind="answer", parent="q", accepted=True, html="<p>so</p>")
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture(params=["folder", "memory"])
+def archive(request, tmp_path):
+    opened = (
+        Archive.in_memory()
+        if request.param == "memory"
+        else Archive.open(tmp_path / "x.askonce", create=True)
+    )
+    yield opened
+    opened.close()
+
+
+def questions(*names):
+    return [Post(name, f"title of {name}") for name in names]
+
+
+def test_what_is_written_is_read_back(archive):
+    assert archive.write([QUESTION, ANSWER])[:3] == (2, 0, 0)
+    assert archive.posts(["q", "a", "none"]) == {"q": QUESTION, "a": ANSWER}
+    assert archive.post("a") == ANSWER
+    assert archive.posts(["a"], html=False) == {"a": replace(ANSWER, html="")}
+    assert list(archive.iterate(html=True)) == [QUESTION, ANSWER]
+    assert archive.kinds(["q", "a", "none"]) == {"q": "question", "a": "answer"}
+    assert archive.answers_to(["q"]) == {"q": [ANSWER]}
+
+
+def test_only_what_differs_counts_as_changed(archive):
+    archive.write([QUESTION, ANSWER])
+    before = archive.change
+    assert archive.write([QUESTION, ANSWER]) == (0, 0, 2, before)
+    voted = replace(QUESTION, score=4)
+    assert archive.write([voted, ANSWER]) == (0, 1, 1, before + 1)
+    assert archive.revisions("q") == []  # a vote is no edit
+    assert archive.write([replace(voted, body="new")])[1] == 1
+    assert [(r.title, r.body) for r in archive.revisions("q")] == [("Why?", "because")]
+    assert archive.post("q").body == "new"
+
+
+def test_indexes_follow_the_change_numbers(archive):
+    archive.write(questions("p", "q", "r"))
+    seen = archive.change
+    assert [c.id for c in archive.changes(0)] == ["p", "q", "r"]
+    assert archive.changes(seen) == []
+    archive.write([Post("q", "other title")])
+    archive.delete(["p"])
+    first, second = archive.changes(seen)
+    assert (first.id, first.post.title) == ("q", "other title")
+    assert (second.id, second.kind, second.post) == ("p", "question", None)
+    assert seen < first.number < second.number == archive.change
+    assert [c.number for c in archive.changes(0, limit=2)] == [3, 4]
+
+
+def test_a_deleted_question_takes_its_answers_links_and_history_along(archive):
+    archive.write([QUESTION, ANSWER, *questions("p", "r")], [Link("p", "q"), Link("p", "r")])
+    archive.write([replace(QUESTION, body="new")])
+    assert set(archive.delete(["q", "unknown"])) == {"q", "a"}
+    assert archive.posts(["q", "a"]) == {}
+    assert archive.links() == [Link("p", "r")]
+    assert archive.revisions("q") == []
+    assert archive.counts()["questions"] == 2
+    assert archive.delete(["q"]) == []
+    assert archive.write([QUESTION]).changed == 1  # and it may come again
+    assert archive.post("q") == QUESTION
+    assert archive.answers_to(["q"]) == {}
+
+
+def test_nothing_of_a_deleted_text_stays_in_the_rows(tmp_path):
+    archive = Archive.open(tmp_path, create=True)
+    archive.write([Post("q", "a secret title", "a secret body", html="<b>secret</b>")])
+    archive.write([Post("q", "a secret again")])
+    archive.delete(["q"])
+    archive.close()
+    with sqlite3.connect(tmp_path / "archive.sqlite3") as connection:
+        for table in ("posts", "revisions"):
+            assert "secret" not in str(connection.execute(f"SELECT * FROM {table}").fetchall())
+
+
+def test_originals_follow_chains_and_end_in_cycles(archive):
+    names = "abcdexyz"
+    chain = [Link(a, b) for a, b in ("ab", "bc", "xy", "yz", "zx")]
+    archive.write(questions(*names), [*chain, Link("d", "e", "related")])
+    found = archive.originals(list(names))
+    assert [found[name] for name in "abcde"] == ["c", "c", "c", "d", "e"]
+    assert {found[name] for name in "xyz"} == {"x", "y", "z"}
+    assert found == {name: archive.snapshot().original(name) for name in names}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sets(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=12))
+def test_any_links_end_somewhere(pairs):
+    archive = Archive.in_memory()
+    archive.write(questions(*"abcdef"), [Link(a, b) for a, b in pairs])
+    snapshot = archive.snapshot()
+    assert archive.originals(list("abcdef")) == {name: snapshot.original(name) for name in "abcdef"}
+    archive.close()
+
+
+def test_links_are_kept_once_and_none_points_at_itself(archive):
+    archive.write(questions("p", "q"), [Link("p", "q"), Link("p", "q"), Link("p", "p")])
+    archive.write([], [Link("p", "q"), Link("p", "q", "related")])
+    assert archive.links() == [Link("p", "q"), Link("p", "q", "related")]
+
+
+def test_counts_growth_and_what_is_unanswered(archive):
+    other = Post("r", "late", created="2022-03-01")
+    archive.write([QUESTION, ANSWER, other], [Link("r", "q")])
+    counts = archive.counts()
+    assert (counts["questions"], counts["answers"], counts["accepted"]) == (2, 1, 1)
+    assert (counts["answered"], counts["duplicates"], counts["related"]) == (1, 1, 0)
+    assert archive.growth() == [("2021-01", 1, 0), ("2022-03", 1, 0)]
+    assert archive.unanswered(5) == [other]
+    assert archive.orphans() == []
+    archive.write([replace(ANSWER, id="b", parent="nobody")])
+    assert archive.orphans() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("post", "message"),
+    [
+        (Post("", "t"), "id of 0 characters"),
+        (Post("x" * 201, "t"), "id of 201"),
+        (Post("x\n", "t"), "without control characters"),
+        (Post(" x", "t"), "spaces around"),
+        (Post("x"), "no text"),
+        (Post("x", " \n"), "no text"),
+        (Post("x", "t\0"), "title holds a NUL"),
+        (Post("x", "t", "\ud800"), "body holds .* surrogate"),
+        (Post("x", "t", "b" * (LONGEST_TEXT + 1)), "body of 1,000,001 characters"),
+        (Post("x", "t", parent="q"), "a question has no parent"),
+        (Post("x", "t", kind="answer"), "an answer needs 'parent'"),
+        (Post("x", "t", kind="answer", parent="\ud800"), "parent without control"),
+        (Post("x", "t", score=2**31), "a score of 10 digits"),
+        (Post("x", "t", tags=("",)), "tags of 1 to"),
+        (Post("x", "t", tags=("a",) * 101), "at most 100 tags"),
+        (Post("x", "t", created="yesterday"), "'created' in ISO 8601, found 'yesterday'"),
+    ],
+)
+def test_what_no_archive_can_hold_is_named_and_nothing_is_written(archive, post, message):
+    with pytest.raises(AskonceError, match=message):
+        archive.write([QUESTION, post])
+    assert archive.change == 0
+
+
+def test_an_id_keeps_its_kind(archive):
+    archive.write([QUESTION])
+    with pytest.raises(AskonceError, match="'q' is known as question, not answer"):
+        archive.write([Post("new", "t"), replace(ANSWER, id="q", parent="new")])
+    assert archive.post("new") is None
+
+
+def test_texts_of_all_sizes_and_scripts_come_back(archive):
+    texts = ["x" * LONGEST_TEXT, "日本語 🚲\n\ttab", "'; DROP TABLE posts; --", "\x85\u2028 é"]
+    archive.write([Post(f"q{n}", text) for n, text in enumerate(texts)])
+    assert [post.title for post in archive.iterate()] == texts
+
+
+def test_more_ids_than_one_statement_takes(archive):
+    archive.write(Post(str(n), "t") for n in range(12_000))
+    assert len(archive.posts([str(n) for n in range(40_000)])) == 12_000
+    assert sum(1 for _ in archive.iterate()) == 12_000
+    assert len(archive.delete(str(n) for n in range(12_000))) == 12_000
+    assert archive.counts()["questions"] == 0
+
+
+def test_threads_share_an_archive(archive):
+    failed = []
+
+    def work(name):
+        try:
+            for n in range(20):
+                archive.write([Post(f"{name}-{n}", "t")])
+                assert f"{name}-{n}" in archive.posts([f"{name}-{n}"])
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert archive.counts()["questions"] == archive.change == 80
+
+
+def test_a_missing_or_foreign_place_is_named(tmp_path):
+    with pytest.raises(AskonceError, match=r"no archive at .*make one with `askonce import"):
+        Archive.open(tmp_path)
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(AskonceError, match="is no archive and not empty"):
+        Archive.open(tmp_path, create=True)
+    with pytest.raises(AskonceError, match="cannot make the folder"):
+        Archive.open(tmp_path / "letter.txt" / "x.askonce", create=True)
+    (tmp_path / "archive.sqlite3").write_text("no database at all, but long enough " * 99)
+    with pytest.raises(ArchiveUnavailable, match="not a database"):
+        Archive.open(tmp_path)
+    (tmp_path / "archive.sqlite3").write_bytes(b"")
+    with pytest.raises(AskonceError, match="is no archive"):
+        Archive.open(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "advice"), [(99, "update askonce"), (0, "import its source")])
+def test_another_format_is_named(tmp_path, number, advice):
+    Archive.open(tmp_path, create=True).close()
+    with sqlite3.connect(tmp_path / "archive.sqlite3") as connection:
+        connection.execute("UPDATE state SET format = ?", (number,))
+    with pytest.raises(AskonceError, match=f"has format {number}, this version reads 1; {advice}"):
+        Archive.open(tmp_path)
+
+
+def without_rights(work):
+    """Run it as a user whom the permissions of files bind, as they do not bind root."""
+
+    def child():
+        if os.getuid() == 0:
+            os.setuid(65534)
+        work()
+
+    process = FORK.Process(target=child)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def test_a_read_only_folder_is_read_and_not_written():
+    with tempfile.TemporaryDirectory() as base:
+        folder = Path(base) / "x.askonce"
+        archive = Archive.open(folder, create=True)
+        archive.write([QUESTION])
+        archive.close()
+        for path, mode in ((folder / "archive.sqlite3", 0o444), (folder, 0o555)):
+            path.chmod(mode)
+        Path(base).chmod(0o755)
+
+        def work():
+            archive = Archive.open(folder)
+            assert archive.post("q") == QUESTION
+            with pytest.raises(ArchiveUnavailable, match="readonly"):
+                archive.write([Post("x", "t")])
+            with pytest.raises(AskonceError, match="cannot make the folder"):
+                Archive.open(Path(base) / "new", create=True)
+
+        without_rights(work)
+        folder.chmod(0o755)
+
+
+def add_many(folder, name, count):
+    archive = Archive.open(folder)
+    for n in range(count):
+        archive.write([Post(f"{name}-{n}", "t")])
+
+
+def test_writers_of_two_processes_take_turns(tmp_path):
+    Archive.open(tmp_path, create=True).close()
+    writers = [FORK.Process(target=add_many, args=(tmp_path, name, 40)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    archive = Archive.open(tmp_path)
+    assert archive.change == archive.counts()["questions"] == 80
+    assert [change.number for change in archive.changes(0)] == list(range(1, 81))
+
+
+def add_batches(folder):
+    archive = Archive.open(folder)
+    for batch in range(10_000):
+        posts = [Post(f"{batch}-{n}", "t" * 200) for n in range(500)]
+        archive.write(posts, [Link(posts[0].id, post.id) for post in posts[1:]])
+
+
+def test_a_killed_writer_leaves_all_or_nothing(tmp_path):
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        Archive.open(folder, create=True).close()
+        writer = FORK.Process(target=add_batches, args=(folder,))
+        writer.start()
+        reader = Archive.open(folder)
+        while reader.change < 1000:
+            time.sleep(0.01)
+        time.sleep(attempt * 0.013)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join()
+        archive = Archive.open(folder)
+        counts = archive.counts()
+        batches, rest = divmod(counts["questions"], 500)
+        assert rest == 0
+        assert counts["duplicates"] == batches * 499
+        assert archive.change == counts["questions"]
+        assert archive.write([Post("x", "t")]).added == 1

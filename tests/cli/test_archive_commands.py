@@ -1,0 +1,102 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from askonce.cli import app
+from askonce.errors import AskonceError, ConfigError, UnknownName
+
+QUESTION = {"id": "q", "kind": "question", "title": "Why?", "created": "2021-01-17"}
+ANSWER = {"id": "a", "kind": "answer", "body": "So.", "parent": "q", "created": "2022-01-01"}
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def run_json(*arguments):
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def dump(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, (QUESTION, ANSWER, {"kind": "?"}))))
+    return path
+
+
+def test_import_twice_info_and_export(tmp_path, dump):
+    archive = tmp_path / "x.askonce"
+    first = run_json("import", "jsonl", dump, "--into", archive)
+    assert (first["added"], first["changed"], first["unchanged"]) == (2, 0, 0)
+    assert first["damaged"] == 1
+    assert first["examples"] == [
+        "a.jsonl, line 3: expected kind question, answer or link, found '?'"
+    ]
+    again = run_json("import", "jsonl", dump, "--into", archive)
+    assert (again["added"], again["changed"], again["unchanged"]) == (0, 0, 2)
+
+    described = run_json("info", archive)
+    assert described["archive"] == "x"
+    assert described["change"] == 2
+    assert described["counts"]["questions"] == described["counts"]["answers"] == 1
+    assert described["years"] == [
+        {"year": "2021", "questions": 1, "answers": 0},
+        {"year": "2022", "questions": 0, "answers": 1},
+    ]
+    assert described["bytes"]["posts"] == described["bytes"]["all"] > 0
+    assert (described["indexes"], described["models"]) == ({}, [])
+
+    run("export", archive, "--to", tmp_path / "out.jsonl")
+    run("import", "jsonl", tmp_path / "out.jsonl", "--into", tmp_path / "y.askonce", "--strict")
+    run("export", tmp_path / "y.askonce", "--to", tmp_path / "again.jsonl")
+    assert (tmp_path / "out.jsonl").read_text() == (tmp_path / "again.jsonl").read_text()
+    run("export", archive, "--format", "beir", "--to", tmp_path / "beir")
+    assert run_json("import", "beir", tmp_path / "beir", "--into", archive)["unchanged"] == 2
+
+
+def test_people_read_counts_on_stdout_and_damage_on_stderr(tmp_path, dump):
+    result = run("import", "jsonl", dump, "--into", tmp_path / "x.askonce")
+    assert "2 added, 0 changed, 0 unchanged; 0 links" in result.stdout
+    assert "1 damaged records were passed over" in result.stderr
+    assert "a.jsonl, line 3" in result.stderr
+    assert "line 3" not in result.stdout
+    shown = run("info", tmp_path / "x.askonce").stdout
+    assert "1  questions" in shown
+    assert "2021" in shown
+
+
+def test_indexes_and_models_are_named(tmp_path, dump):
+    archive = tmp_path / "x.askonce"
+    run("import", "jsonl", dump, "--into", archive)
+    for name, text in (("lexical", '{"change": 2}'), ("broken", "{")):
+        (archive / "index" / name).mkdir(parents=True)
+        (archive / "index" / name / "position.json").write_text(text)
+    (archive / "models" / "cabin-1").mkdir(parents=True)
+    described = run_json("info", archive)
+    assert described["indexes"] == {"lexical": {"change": 2}, "broken": None}
+    assert described["models"] == ["cabin-1"]
+    assert set(described["bytes"]) == {"posts", "index", "all"}
+    assert "cabin-1" in run("info", archive).stdout
+
+
+def test_a_wrong_call_makes_no_archive(tmp_path, dump):
+    archive = tmp_path / "x.askonce"
+    wrong = [
+        (UnknownName, "did you mean 'jsonl'", ("jsonk", dump)),
+        (AskonceError, "nothing at", ("jsonl", tmp_path / "none")),
+        (AskonceError, "name the place", ("csv",)),
+        (ConfigError, "--columns is for csv", ("jsonl", dump, "--columns", "title=x")),
+        (ConfigError, "expected field=Column", ("csv", dump, "--columns", "title")),
+        (AskonceError, "no column", ("csv", dump, "--columns", "title=x")),
+    ]
+    for kind, message, arguments in wrong:
+        with pytest.raises(kind, match=message):
+            run("import", *arguments, "--into", archive)
+        assert not archive.exists()
+    with pytest.raises(AskonceError, match="line 3"):
+        run("import", "jsonl", dump, "--into", archive, "--strict")
+    with pytest.raises(ConfigError, match="no format 'xml'"):
+        run("export", archive, "--format", "xml", "--to", tmp_path / "out")
