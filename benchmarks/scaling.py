@@ -10,12 +10,14 @@ from torch.profiler import ProfilerActivity
 from askonce.models import MODELS
 from askonce.models.base import Matcher, Words
 from askonce.text.batch import Batch, Numbers
+from askonce.training.denormals import flushed_denormals
 
 LENGTHS, BATCHES = (25, 50, 100, 200, 400), (1, 8, 64, 512)
 CPU = ProfilerActivity.CPU
 NONE = np.empty(0, dtype=np.int64)
 
 
+@flushed_denormals()  # as training does
 def growth(quick: bool) -> dict[str, dict[str, object]]:
     """For each model: seconds and peak megabytes of a forward and backward pass, and exponents.
 

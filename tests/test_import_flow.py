@@ -12,14 +12,18 @@ FLOW = [
     {"config"},
     {"text", "data"},
     {"datasets", "index", "evaluation"},  # evaluation knows labels and scores, no model
+    {"importers"},
+    {"archive"},
     {"models"},
     {"ranker", "ranker_folder"},
-    {"archive"},
+    {"coder", "serving"},
     {"training"},
     {"baselines"},
     {"bench"},
     {"engine"},
+    {"server"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {part: level for level, parts in enumerate(FLOW) for part in parts}
 

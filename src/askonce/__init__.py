@@ -3,15 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from askonce.archive import open_archive
+    from askonce.archive import Archive, open_archive
     from askonce.engine import Engine
     from askonce.ranker import Ranker
     from askonce.types import Dataset, Pool, Post
 
 __version__: str
-__all__ = ["Dataset", "Engine", "Pool", "Post", "Ranker", "__version__", "open_archive"]
+__all__ = ["Archive", "Dataset", "Engine", "Pool", "Post", "Ranker", "__version__", "open_archive"]
 
 _HOMES = {
+    "Archive": "archive",
     "Dataset": "types",
     "Engine": "engine",
     "Pool": "types",

@@ -1,78 +1,271 @@
-import json
+"""The engine over a real archive: asks, changes, models that come and go, other processes."""
+
+import subprocess
+import sys
+import threading
 
 import pytest
 
-from askonce.archive import open_archive, read_archive
+from askonce.archive import Archive, open_archive
 from askonce.engine import Engine
-from askonce.errors import AskonceError, DataError
+from askonce.errors import AskonceError
+from askonce.text.tokenise import tokenise
+from askonce.types import Link, Post
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine(open_archive("bicycles"))
+def engine():
+    with Engine.open("bicycles") as engine:
+        yield engine
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the built-in archive."""
+    source = open_archive("bicycles")
+    place = tmp_path / "bikes.askonce"
+    archive = Archive.open(place, create=True)
+    archive.write(source.iterate(html=True), source.links())
+    archive.close()
+    source.close()
+    return place
+
+
+def titles(hits):
+    return [hit.post.id for hit in hits]
 
 
 def test_finds_the_question_already_asked(engine):
-    for question in list(engine.archive.questions.values())[:50]:
+    for question in list(engine.archive.iterate("question"))[:50]:
         assert engine.similar(question.text, k=3)[0].post.id == question.id
 
 
 def test_answers_follow_duplicates_to_the_original(engine):
-    source = next(q for q in engine.archive.questions if engine.archive.original(q) != q)
-    original = engine.archive.original(source)
-    hits = engine.answers(engine.archive.questions[source].text, k=5)
+    link = engine.archive.links("duplicate")[0]
+    original = engine.archive.originals([link.source])[link.source]
+    hits = engine.answers(engine.archive.post(link.source).text, k=5)
     assert original in {hit.question.id for hit in hits}
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_hits_say_what_they_share_and_what_each_stage_gave(engine):
+    hit = engine.similar("squealing disc brakes", k=1)[0]
+    assert {"brakes", "squeal"} <= set(hit.words) <= set(tokenise(hit.post.text))
+    assert set(hit.stages) == {"bm25"} and hit.stages["bm25"] == hit.score
+    why = engine.why("squealing disc brakes", hit.post.id)
+    assert why.score == pytest.approx(hit.score) and why.stages[0].name == "bm25"
+    assert list(why.shared) == list(hit.words) and not why.words
+
+
+def test_several_questions_at_once_get_what_each_gets_alone(engine):
+    asked = ["squealing brakes", "chain skips", "flat tyre in winter"]
+    assert engine.similar_many(asked, 4) == [engine.similar(text, 4) for text in asked]
+    assert engine.answers_many(asked, 4) == [engine.answers(text, 4) for text in asked]
 
 
 def test_k_is_obeyed_and_checked(engine):
     assert len(engine.similar("bike", k=2)) == 2
     assert len(engine.answers("bike", k=7)) == 7
-    for wrong in (0, -1):
+    for wrong in (0, -1, 10**9):
         with pytest.raises(AskonceError, match=f"k = {wrong}"):
             engine.similar("bike", k=wrong)
     with pytest.raises(AskonceError, match="question is empty"):
         engine.answers("  ")
+    with pytest.raises(AskonceError, match="no ranker 'best25'"):
+        engine.similar("bike", ranker="best25")
+    with pytest.raises(AskonceError, match="no post 'nobody'"):
+        engine.why("bike", "nobody")
 
 
-def test_unknown_archive_is_named():
-    with pytest.raises(AskonceError, match="no archive 'nowhere'"):
-        open_archive("nowhere")
+@pytest.mark.parametrize("text", ["?!", "zzzzqqq", "\x00\x07", "👩‍🚀 אופניים", "bike " * 5000])
+def test_odd_questions_are_no_error(engine, text):
+    engine.similar(text, 3)
+    engine.answers(text, 3)
 
 
-QUESTION = {"id": "q", "kind": "question", "title": "t"}
+def test_without_a_model_there_are_no_vectors_but_reranking_works(engine):
+    with pytest.raises(AskonceError, match="askonce train"):
+        engine.embed(["a text"])
+    with pytest.raises(AskonceError, match="askonce train"):
+        engine.similar("bike", ranker="vectors")
+    scores = engine.rerank("my chain skips", ["a recipe for soup", "the chain skips teeth"])
+    assert scores[1] > scores[0]
+    assert engine.rerank("my chain skips", []) == []
 
 
-@pytest.mark.parametrize(
-    ("records", "message"),
-    [
-        ([QUESTION, QUESTION], "line 2: expected a new id, found 'q'"),
-        ([{"kind": "question"}], "line 1: expected an id"),
-        ([{"id": "q", "kind": "poll"}], "line 1: expected kind question, answer or link"),
-        ([{"id": 7, "kind": "question"}], "line 1: expected a string as 'id', found 7"),
-        ([[1]], "line 1: expected a JSON object"),
-        ([{"id": "a", "kind": "answer", "parent": "x"}], "a question for answer 'a', found 'x'"),
-        ([QUESTION, {"kind": "link", "source": "q"}], "a link with 'target'"),
-        ([QUESTION, {"kind": "link", "source": "q", "target": "x"}], "links between known"),
-        ([QUESTION, {"kind": "link", "source": "q", "target": "q", "link": "twin"}], "'twin'"),
-    ],
-)
-def test_broken_archives_are_named(tmp_path, records, message):
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(json.dumps(record) for record in records))
-    with pytest.raises(DataError, match=message):
-        read_archive(path)
+def test_an_added_post_is_found_an_edit_changes_what_is_found_a_delete_removes_it(
+    folder, leave_models
+):
+    with Engine.open(folder) as engine:
+        leave_models(engine.archive, folder)
+        assert engine.refresh_models()
+        engine.write([Post("new", title="zyxwv gearbox whistles")])
+        engine.write([Post("newa", body="oil the zyxwv gearbox", kind="answer", parent="new")])
+        for ranker in engine.rankers():
+            assert "new" in titles(engine.similar("zyxwv gearbox", 3, ranker))
+        assert engine.answers("zyxwv gearbox", 1)[0].post.id == "newa"
+        engine.write([Post("new", title="vwxyz hub clicks")])
+        assert "new" not in titles(engine.similar("zyxwv gearbox", 3, "bm25"))
+        assert titles(engine.similar("vwxyz hub", 1, "bm25")) == ["new"]
+        assert engine.delete(["new"]) == ["new", "newa"]
+        for ranker in engine.rankers():
+            assert "new" not in titles(engine.similar("vwxyz hub clicks", 100, ranker))
+            assert "newa" not in titles(engine.answers("oil the zyxwv gearbox", 100, ranker))
 
 
-def test_cyclic_duplicates_end(tmp_path):
-    path = tmp_path / "a.jsonl"
-    records = [
-        {"id": "p", "kind": "question", "title": "one"},
-        {"id": "q", "kind": "question", "title": "two"},
-        {"kind": "link", "source": "p", "target": "q"},
-        {"kind": "link", "source": "q", "target": "p"},
-    ]
-    path.write_text("\n".join(json.dumps(record) for record in records))
-    archive = read_archive(path)
-    assert archive.original("p") == "q"
-    assert Engine(archive).answers("one") == []
+def test_indexes_survive_and_catch_up(folder):
+    with Engine.open(folder) as engine:
+        before = titles(engine.similar("squealing brakes", 5))
+        assert engine.status().indexed == engine.status().change
+    archive = Archive.open(folder)  # changes while no engine runs
+    archive.write([Post("late", title="qqq rattle")])
+    archive.delete(before[:1])
+    archive.close()
+    with Engine.open(folder) as engine:
+        assert titles(engine.similar("qqq rattle", 1)) == ["late"]
+        assert titles(engine.similar("squealing brakes", 5))[0] == before[1]
+
+
+def test_what_other_processes_write_is_found_within_a_second_or_so(folder):
+    with Engine.open(folder, background=True) as engine:
+        other = Archive.open(folder)
+        other.write([Post("other", title="qqq rattle")])
+        wait_for(lambda: titles(engine.similar("qqq rattle", 1)) == ["other"], 5)
+        other.close()
+
+
+def wait_for(done, seconds):
+    for _ in range(int(20 * seconds)):
+        if done():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError(f"not within {seconds} s")
+
+
+def test_new_models_are_swapped_in_while_it_runs(folder, leave_models):
+    with Engine.open(folder, background=True) as engine:
+        assert engine.rankers() == ["best", "bm25"]
+        first = leave_models(engine.archive, folder)
+        wait_for(lambda: engine.status().model == first, 30)
+        assert engine.rankers() == ["best", "bm25", "vectors", "fused"]
+        hit = engine.similar("squealing brakes", 1)[0]
+        assert set(hit.stages) == {"bm25", "vectors", "pair"}
+        assert 0 < hit.duplicate_probability < 1
+        assert engine.embed(["one", "two"]).shape[0] == 2
+        assert {entry.kind for entry in engine.why("squealing brakes", hit.post.id).words}
+        second = leave_models(engine.archive, folder)
+        wait_for(lambda: engine.status().model == second, 30)
+        wait_for(lambda: not list((folder / "index").glob(f"vectors-*-{first}")), 5)
+        models = engine.models()
+        assert models["current"] == second and models["tasks"]["questions"]["encoder"]
+
+
+def test_models_that_cannot_be_loaded_leave_the_old_ones_in_service(folder, leave_models):
+    told = []
+    with Engine.open(folder, tell=told.append) as engine:
+        name = leave_models(engine.archive, folder)
+        (folder / "models" / name / "encoder" / "model.safetensors").write_bytes(b"broken")
+        assert not engine.refresh_models()
+        assert engine.status().model is None and engine.similar("bike", 1)
+        assert any("cannot serve" in text for text in told)
+
+
+def test_votes_may_count(folder, leave_models):
+    with Engine.open(folder) as engine:
+        leave_models(engine.archive, folder)
+        engine.refresh_models()
+        plain = engine.answers("how to fix a flat tyre", 20)
+        voted = engine.answers("how to fix a flat tyre", 20, votes=True)
+        assert [hit.score for hit in voted] == sorted((h.score for h in voted), reverse=True)
+        assert titles(voted) != titles(plain)
+        assert all("votes" in hit.stages for hit in voted)
+
+
+@pytest.mark.parametrize("part", ["lexical-questions", "vectors-questions"])
+def test_damaged_indexes_are_made_anew(folder, part, leave_models):
+    with Engine.open(folder) as engine:
+        leave_models(engine.archive, folder)
+        engine.refresh_models()
+        before = engine.similar("squealing brakes", 5)
+    for place in (folder / "index").glob(f"{part}*"):
+        for path in place.iterdir():
+            path.write_bytes(b"\x00damaged")
+    with Engine.open(folder) as engine:
+        assert titles(engine.similar("squealing brakes", 5)) == titles(before)
+
+
+def test_a_second_process_reads_and_one_that_must_keep_the_indexes_is_refused(folder):
+    with Engine.open(folder) as engine:
+        assert not engine.read_only
+        command = [sys.executable, "-m", "askonce", "ask", str(folder), "squealing brakes"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0 and "brake" in ran.stdout
+        with pytest.raises(AskonceError, match="belong to process"):
+            Engine.open(folder, exclusive=True)
+
+
+def test_asking_by_bm25_loads_no_torch(folder):
+    code = (
+        "import sys; from askonce.engine import Engine; e = Engine.open(sys.argv[1]); "
+        "e.similar('brakes'); e.answers('brakes'); e.close(); "
+        "print([m for m in ('torch', 'scipy', 'sklearn', 'gensim') if m in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_overview_and_duplicates(engine):
+    found = engine.overview(5)
+    assert found["counts"]["questions"] > 100 and found["growth"]
+    for row in found["duplicates_found"]:
+        assert row["id"] != row["other_id"] and 0.5 <= row["probability"] <= 1
+
+
+def test_unmarked_duplicates_are_found_once(tmp_path):
+    place = tmp_path / "a.askonce"
+    archive = Archive.open(place, create=True)
+    same = "how do I true a bent rear wheel at home"
+    archive.write(
+        [
+            Post("a", title=same, created="2020-01-01"),
+            Post("b", title=same, created="2021-01-01"),
+            Post("c", title="how do I true a bent rear wheel", created="2022-01-01"),
+            Post("d", title="which saddle for long tours"),
+        ],
+        [Link("c", "a"), Link("c", "b")],
+    )
+    archive.close()
+    from askonce.engine.duplicates import find_duplicates
+
+    with Engine.open(place) as engine:
+        posts = engine.archive.iterate("question")
+        pairs = [pair for pair in find_duplicates(engine, posts, 0.5) if pair]
+    assert [(pair.question.id, pair.other.id) for pair in pairs] == [("b", "a")]
+    assert pairs[0].confidence == pytest.approx(1) and not pairs[0].calibrated
+
+
+def test_readers_see_whole_results_while_posts_come_and_go(folder):
+    failures = []
+    with Engine.open(folder) as engine:
+        stop = threading.Event()
+
+        def read():
+            while not stop.is_set():
+                try:
+                    assert engine.similar("squealing brakes", 5)
+                except Exception as error:
+                    failures.append(error)
+                    return
+
+        readers = [threading.Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for number in range(15):
+            engine.write([Post(f"x{number}", title=f"brakes squeal {number}")])
+            engine.delete([f"x{number - 3}"])
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert not failures

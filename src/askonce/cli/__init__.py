@@ -13,9 +13,16 @@ from askonce.cli import (
     bench,
     convert,
     datasets,
+    duplicates,
     evaluate,
+    export,
+    import_,
+    index,
+    info,
     models,
     pretrain,
+    report,
+    serve,
     stats,
     train,
     tune,
@@ -50,8 +57,27 @@ def root(
     """Find the questions already asked and rank the answers already given."""
 
 
-for verb in (ask, bench, convert, datasets, evaluate, models, pretrain, stats, train, tune):
-    app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
+VERBS = (
+    ask,
+    bench,
+    convert,
+    datasets,
+    duplicates,
+    evaluate,
+    export,
+    import_,
+    index,
+    info,
+    models,
+    pretrain,
+    report,
+    serve,
+    stats,
+    train,
+    tune,
+)
+for verb in VERBS:  # `import` is no name for a module
+    app.command(name=verb.__name__.rpartition(".")[2].rstrip("_"))(verb.command)
 
 
 def main() -> None:

@@ -4,32 +4,46 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askonce.cli.output import JsonFlag, console, write_json
+from askonce.cli.output import JsonFlag, console, progress, write_json
 
 if TYPE_CHECKING:
-    from askonce.engine import Engine
+    from askonce.engine import Engine, RankedAnswer, SimilarQuestion
+
+ArchivePlace = Annotated[
+    str,
+    typer.Argument(
+        help="An archive folder, a JSONL file of posts, or 'bicycles', the built-in one."
+    ),
+]
+SHOWN = 300  # characters of an answer on the screen
 
 
 def command(
-    archive: Annotated[
-        str, typer.Argument(help="A JSONL file of posts, or 'bicycles', the built-in one.")
-    ],
+    archive: ArchivePlace,
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Results of each kind.")] = 5,
+    ranker: Annotated[
+        str, typer.Option("--ranker", help="best, or one stage of it: bm25, vectors, fused.")
+    ] = "best",
+    votes: Annotated[
+        bool, typer.Option("--votes", help="Let votes and accepted marks count for answers.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Find the questions already asked and the answers already given."""
-    from askonce.archive import open_archive
     from askonce.engine import Engine
 
-    engine = Engine(open_archive(archive))
+    with progress("opening the archive") as say, Engine.open(archive, tell=say) as engine:
+        say("searching")
+        similar = engine.similar(question, k, ranker)
+        answers = engine.answers(question, k, ranker, votes)
     if json:
-        write_json(as_json(engine, question, k))
+        write_json(as_json(similar, answers))
     else:
-        show(engine, question, k)
+        show(similar, answers)
 
 
-def as_json(engine: "Engine", question: str, k: int) -> dict[str, Any]:
+def as_json(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> dict[str, Any]:
     """The result as scripts read it."""
     return {
         "similar": [
@@ -40,37 +54,54 @@ def as_json(engine: "Engine", question: str, k: int) -> dict[str, Any]:
                 "duplicate_probability": hit.duplicate_probability,
                 "duplicate_of": hit.duplicate_of,
                 "answers": hit.answers,
+                "accepted": hit.accepted,
+                "stages": hit.stages,
+                "words": hit.words,
             }
-            for hit in engine.similar(question, k)
+            for hit in similar
         ],
         "answers": [
             {
                 "id": hit.post.id,
                 "question_id": hit.question.id,
+                "question_title": hit.question.title,
                 "text": hit.post.text,
                 "score": hit.score,
                 "votes": hit.post.score,
                 "accepted": hit.post.accepted,
+                "stages": hit.stages,
+                "words": hit.words,
             }
-            for hit in engine.answers(question, k)
+            for hit in answers
         ],
     }
 
 
-def show(engine: "Engine", question: str, k: int) -> None:
+def ask_and_show(engine: "Engine", question: str, k: int) -> None:
+    """Ask an open engine and print what it finds."""
+    show(engine.similar(question, k), engine.answers(question, k))
+
+
+def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> None:
     """The result as people read it."""
     out = console()
-    similar, answers = engine.similar(question, k), engine.answers(question, k)
     if not similar and not answers:
         out.print("nothing in the archive shares a word with this question")
         return
     out.print("[bold]Already asked[/bold]")
     for hit in similar:
+        chance = hit.duplicate_probability
+        same = f"  {chance:.0%} the same" if chance is not None else ""
         mark = f"  (duplicate of {hit.duplicate_of})" if hit.duplicate_of else ""
-        out.print(f"  {hit.score:6.2f}  {hit.post.id}  {hit.post.title}{mark}", markup=False)
+        title = hit.post.title or " ".join(hit.post.body.split())[:80]
+        out.print(f"  {hit.score:6.2f}{same}  {hit.post.id}  {title}{mark}", markup=False)
     out.print("[bold]Already answered[/bold]")
     for answer in answers:
-        votes = f"{answer.post.score or 0:+d}" + (", accepted" if answer.post.accepted else "")
-        head = f"  {answer.score:6.2f}  {answer.post.id}  to “{answer.question.title}” ({votes})"
+        known = [f"{answer.post.score:+d}"] if answer.post.score is not None else []
+        known += ["accepted"] if answer.post.accepted else []
+        marks = f" ({', '.join(known)})" if known else ""
+        head = f"  {answer.score:6.2f}  {answer.post.id}  to “{answer.question.title}”{marks}"
         out.print(head, markup=False)
-        out.print(f"          {' '.join(answer.post.body.split())}", markup=False)
+        text = " ".join(answer.post.body.split())
+        shown = text if len(text) <= SHOWN else text[:SHOWN].rsplit(" ", 1)[0] + " …"
+        out.print(f"          {shown}", markup=False)

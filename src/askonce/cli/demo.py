@@ -1,35 +1,132 @@
-"""``make demo``: the built-in archive answers a few questions."""
+"""``make demo``: InsuranceQA imported, served at once, trained beside, the better one swapped in.
 
+With ``--once`` it starts the same, asks one question over HTTP, prints the answer and ends.
+"""
+
+import json
+import signal
+import subprocess
 import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from askonce.cli import ask
 from askonce.cli.output import console
+from askonce.errors import AskonceError
 
-QUESTIONS = (
-    "my back wheel keeps losing air overnight",
-    "chain jumps when I pedal hard uphill",
-    "how do I stop my bike being stolen outside the office?",
-)
+ARCHIVE = Path("build/demo.askonce")
+QUESTION = "does my car insurance cover a rental car while mine is being repaired?"
+PATIENCE = 120  # seconds until the server must be ready
 
 
 def main() -> None:
-    """Answer the set questions (one with ``--once``), then what is typed, until an empty line."""
-    from askonce.archive import BUILT_IN, open_archive
-    from askonce.engine import Engine
+    """Run the demo until Ctrl-C; ``--once`` ends it after one answer."""
+    try:
+        _demo(once="--once" in sys.argv[1:])
+    except KeyboardInterrupt:
+        console().print("\nstopped; the archive stays in", str(ARCHIVE))
+    except AskonceError as error:
+        sys.exit(f"askonce: {error}")
 
+
+def _demo(once: bool) -> None:
     out = console()
-    archive = open_archive(BUILT_IN)
-    counts = f"{len(archive.questions)} questions, {len(archive.answers)} answers"
-    out.print(f"archive {archive.name!r}: {counts}; ranking by BM25\n")
-    engine = Engine(archive)
-    once = "--once" in sys.argv[1:]
-    for question in QUESTIONS[:1] if once else QUESTIONS:
-        out.print(f"[bold cyan]? {question}[/bold cyan]")
-        ask.show(engine, question, 3)
-        out.print()
-    if not once and sys.stdin.isatty():
-        while question := input("? ").strip():
-            ask.show(engine, question, 3)
+    if not (ARCHIVE / "archive.sqlite3").exists():
+        _run("import", "insuranceqa", "--into", str(ARCHIVE))
+    with _serving() as address:
+        out.print(f"\n  [bold]{address}[/bold]  answers now, by BM25\n")
+        with _started("train", str(ARCHIVE)) as training:
+            _ask(address, QUESTION)
+            if once:
+                return
+            out.print("\ntraining goes on beside it; the page shows how far it is\n")
+            training.wait()
+        if training.returncode == 0:
+            _wait_for_model(address)
+            out.print(f"\n  [bold]{address}[/bold]  now answers with the trained ranker\n")
+            _ask(address, QUESTION)
+        out.print("\nCtrl-C ends the demo")
+        signal.pause()
+
+
+@contextmanager
+def _serving() -> Iterator[str]:
+    """A server on a free port; its address once it is ready."""
+    with _started("serve", str(ARCHIVE), "--port", "0", stdout=subprocess.PIPE) as server:
+        line = (server.stdout.readline() if server.stdout else b"").decode()
+        address = next((word for word in line.split() if word.startswith("http://")), None)
+        if address is None:
+            raise AskonceError(f"the server did not start: {line.strip() or 'see above'}")
+        _wait(lambda: _get(address, "/readyz") is not None)
+        yield address
+
+
+def _wait_for_model(address: str) -> None:
+    def serves() -> bool:
+        status = _get(address, "/readyz")
+        return bool(status and status["model"] and not status["building"])
+
+    _wait(serves)
+
+
+def _wait(done: Any) -> None:  # noqa: ANN401 - a function without arguments
+    end = time.monotonic() + PATIENCE
+    while not done():
+        if time.monotonic() > end:
+            raise AskonceError(f"the server was not ready within {PATIENCE} s")
+        time.sleep(0.2)
+
+
+def _ask(address: str, question: str) -> None:
+    out = console()
+    query = urllib.parse.urlencode({"q": question, "k": 3})
+    found = _get(address, f"/api/ask?{query}")
+    if found is None:
+        raise AskonceError(f"{address} gave no answer")
+    out.print(f"[bold cyan]? {question}[/bold cyan]")
+    for hit in found["similar"]:
+        out.print(f"  already asked: {hit['title']}", markup=False)
+    for hit in found["answers"][:1]:
+        out.print(f"  answer to “{hit['question_title']}”:", markup=False)
+        out.print(f"    {hit['text']}", markup=False)
+    out.print(f"  ({found['took_ms']:.0f} ms)")
+
+
+def _get(address: str, path: str) -> Any:  # noqa: ANN401 - JSON
+    try:
+        with urllib.request.urlopen(address + path, timeout=30) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return None
+
+
+def _run(*words: str) -> None:
+    if subprocess.run(_command(*words), check=False).returncode:
+        raise AskonceError(f"`askonce {' '.join(words)}` failed; see above")
+
+
+@contextmanager
+def _started(*words: str, stdout: int | None = None) -> "Iterator[subprocess.Popen[bytes]]":
+    """A command that is ended with us."""
+    process = subprocess.Popen(_command(*words), stdout=stdout)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "askonce", *words]
 
 
 if __name__ == "__main__":

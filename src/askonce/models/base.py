@@ -18,10 +18,6 @@ from askonce.text.batch import Batch, View
 from askonce.text.stopwords import STOPWORDS
 from askonce.text.vocabulary import Vocabulary
 
-# Gates multiply over hundreds of words, and so do their gradients. What is left of them below
-# 1e-38 is arithmetic that a CPU does ten times slower, for digits that nothing reads.
-torch.set_flush_denormal(True)
-
 Side = Literal["query", "candidate"]
 ViewName = Literal["text", "title", "body"]
 

@@ -23,6 +23,7 @@ from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training import checkpoint
 from askonce.training.batches import BUCKET
+from askonce.training.denormals import flushed_denormals
 from askonce.training.groups import split_of
 from askonce.training.loop import OPTIMISERS, Tell
 from askonce.types import Dataset, Post, candidates
@@ -59,6 +60,7 @@ class LanguageModelSettings:
             raise ConfigError(f"held_out = {self.held_out}; expected less than 1")
 
 
+@flushed_denormals()
 def pretrain_language_models(
     ranker: Ranker,
     dataset: Dataset,

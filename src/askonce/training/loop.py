@@ -20,6 +20,7 @@ from askonce.ranker import Ranker
 from askonce.training import checkpoint
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
 from askonce.training.checkpoint import Progress
+from askonce.training.denormals import flushed_denormals
 from askonce.training.groups import Group, GroupSampler, split_of
 from askonce.training.losses import LOSSES
 from askonce.training.recipe import Recipe, TrainSettings
@@ -45,6 +46,7 @@ class Outcome:
     progress: Progress
 
 
+@flushed_denormals()
 def train(
     ranker: Ranker,
     dataset: Dataset,

@@ -1,0 +1,5 @@
+"""``python -m askonce`` is the ``askonce`` program."""
+
+from askonce.cli import main
+
+main()

@@ -1,0 +1,387 @@
+"""Archive, indexes and models together: the one thing that the command line and the server call.
+
+It works from the first minute: without a trained model it is BM25. What ``askonce train`` leaves is
+loaded beside the running search and takes its place when it is ready, without a restart.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askonce.archive import Archive, Written, open_archive
+from askonce.engine.explaining import explain
+from askonce.engine.following import Tell, catch_up
+from askonce.engine.hits import NEAR, answer_hits, lent_scores, similar_hits
+from askonce.engine.loading import Loader
+from askonce.engine.lock import FolderLock
+from askonce.engine.reranking import rerank
+from askonce.engine.results import NotReady, RankedAnswer, SimilarQuestion, Status, Why
+from askonce.engine.search import DEPTH, Search
+from askonce.errors import AskonceError, NotAnEncoder
+from askonce.index.base import IndexDamaged
+from askonce.serving.manifest import current, read_manifest
+from askonce.types import Link, Post, PostKind
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from askonce.index.lexical import LexicalIndex
+    from askonce.index.vectors import VectorIndex
+
+KINDS: tuple[PostKind, ...] = ("question", "answer")
+MOST = 1000  # results
+PAUSE = 0.5  # seconds between two looks at what other processes changed
+LAST_ASKS = 30  # seconds that closing waits for those who ask
+SAVE_EVERY = 120  # looks between two saves of vectors, about a minute
+
+
+@dataclass(frozen=True)
+class _Searches:
+    """What serves at one moment; readers take it once and keep it until they are done."""
+
+    question: Search
+    answer: Search
+    model: str | None = None
+
+
+class Engine:
+    """Search over one archive. Threads may share it."""
+
+    def __init__(self, archive: Archive, folder: Path | None, tell: Tell | None = None) -> None:
+        self.archive, self._folder = archive, folder
+        self._tell: Tell = tell or (lambda text: None)
+        self._lock = FolderLock(folder / "index") if folder else None
+        self.read_only = not self._lock.acquire() if self._lock else False
+        self._loader = Loader(
+            archive, folder / "index" if folder else None, not self.read_only, self._say
+        )
+        self._changing = threading.RLock()  # of indexes; readers need none
+        self._stop = threading.Event()
+        self._asked, self._asking_now = threading.Condition(), 0
+        self._thread: threading.Thread | None = None
+        self._building: str | None = None
+        self._searches: _Searches | None = None
+        self._refused: str | None = None  # a model folder that could not be loaded
+        self._overview: tuple[tuple[int, int], dict[str, Any]] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        place: str | Path,
+        *,
+        background: bool = False,
+        exclusive: bool = False,
+        tell: Tell | None = None,
+    ) -> "Engine":
+        """The engine of an archive: a folder, a JSONL file, 'bicycles', or a database's address.
+
+        With ``background`` it goes on following the archive and its models until it is closed, and
+        models load after the call returns; without, everything is loaded when it returns. While
+        another process keeps the indexes it reads them, or is refused if it is to be ``exclusive``.
+        """
+        archive = open_archive(str(place))
+        engine = cls(archive, archive.folder, tell)
+        try:
+            if exclusive:
+                engine.need_indexes()
+            engine.start(background)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    def need_indexes(self) -> None:
+        """An error if the indexes are another process's, or cannot be written."""
+        if self.read_only and self._lock is not None:
+            raise AskonceError(
+                f"the indexes of {self.archive.name!r} belong to {self._lock.holder()}, or "
+                f"{str(self._folder)!r} cannot be written; stop that process or mend the folder"
+            )
+
+    def start(self, background: bool) -> None:
+        """Open the indexes, bring them up to date and, in the background, keep them so."""
+        searches = self._opened()
+        with self._busy("indexing"):
+            self._follow(searches)
+        self._searches = searches
+        if background:
+            self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
+            self._thread.start()
+        else:
+            self.refresh_models()
+
+    def _opened(self) -> _Searches:
+        """Searches by BM25; in memory where the folder has no index and we may not make one."""
+        try:
+            question, answer = (self._loader.lexical(kind) for kind in KINDS)
+        except IndexDamaged:
+            if self._loader.writable:
+                raise
+            self._loader = replace(self._loader, indexes=None, writable=True)
+            question, answer = (self._loader.lexical(kind) for kind in KINDS)
+        return _Searches(Search(self.archive, question), Search(self.archive, answer))
+
+    def close(self) -> None:
+        """Stop following, let who asks finish, save, let others keep the indexes."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._searches is not None:
+            self._save()
+            searches, self._searches = self._searches, None
+            with self._asked:
+                self._asked.wait_for(lambda: self._asking_now == 0, LAST_ASKS)
+            for index in self._indexes(searches):
+                index.close()
+        if self._lock is not None:
+            self._lock.release()
+        self.archive.close()
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- ask --------------------------------------------------------------------------------------
+
+    def similar(self, question: str, k: int = 10, ranker: str = "best") -> list[SimilarQuestion]:
+        """The questions already asked that match best."""
+        return self.similar_many([question], k, ranker)[0]
+
+    def answers(
+        self, question: str, k: int = 10, ranker: str = "best", votes: bool = False
+    ) -> list[RankedAnswer]:
+        """The answers already given that match best, by their own words and by their question's.
+
+        With ``votes``, what the crowd thought of an answer counts too.
+        """
+        return self.answers_many([question], k, ranker, votes)[0]
+
+    def suggest(self, question: str, k: int = 5) -> list[SimilarQuestion]:
+        """Similar questions while one is being typed: all stages but the slow pair model."""
+        return self.similar(question, k, "fused")
+
+    def similar_many(
+        self, questions: Sequence[str], k: int = 10, ranker: str = "best"
+    ) -> list[list[SimilarQuestion]]:
+        """The same for several questions, which go through the models together."""
+        _check(questions, k)
+        with self._asking() as searches:
+            search = searches.question
+            ranked = search.rank(questions, ranker, max(k, DEPTH))
+            return [
+                similar_hits(self.archive, search, question, found, k)
+                for question, found in zip(questions, ranked, strict=True)
+            ]
+
+    def answers_many(
+        self, questions: Sequence[str], k: int = 10, ranker: str = "best", votes: bool = False
+    ) -> list[list[RankedAnswer]]:
+        """The same for several questions, which go through the models together."""
+        _check(questions, k)
+        with self._asking() as searches:
+            near = searches.question.rank(questions, "fused" if ranker == "best" else ranker, NEAR)
+            asked = [lent_scores(self.archive, found) for found in near]
+            ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), asked)
+            return [
+                answer_hits(self.archive, searches.answer, question, found, k, votes)
+                for question, found in zip(questions, ranked, strict=True)
+            ]
+
+    def rankers(self) -> list[str]:
+        """The ways of ranking that can be compared."""
+        searches = self._ready()
+        names = (*searches.question.rankers(), *searches.answer.rankers())
+        return list(dict.fromkeys(names))
+
+    def why(self, question: str, post_id: str) -> Why:
+        """Why a post stands where it stands for a question."""
+        _check([question], 1)
+        with self._asking() as searches:
+            post = self.archive.post(post_id)
+            if post is None:
+                raise AskonceError(f"no post {post_id!r} in this archive")
+            search = searches.question if post.kind == "question" else searches.answer
+            asked = {post_id: 0.0}  # a candidate, whether a search finds it or not
+            if post.kind == "answer":
+                near = searches.question.rank([question], "fused", NEAR)[0]
+                asked |= lent_scores(self.archive, near)
+            ranked = search.rank([question], "best", DEPTH, [asked])[0]
+            return explain(search, question, post, ranked)
+
+    def embed(self, texts: Sequence[str]) -> "np.ndarray":
+        """One vector per text, by the encoder in service."""
+        with self._asking() as searches:
+            for search in (searches.question, searches.answer):
+                if search.vectors is not None:
+                    return search.vectors.coder.query_keys(texts)
+        raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
+
+    def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
+        """A score for each document; higher is better."""
+        _check([query], 1)
+        with self._asking() as searches:
+            return rerank(searches.answer, query, documents)
+
+    # -- change -----------------------------------------------------------------------------------
+
+    def write(self, posts: Iterable[Post], links: Iterable[Link] = ()) -> Written:
+        """Add or replace posts; when this returns they are safe, and the next query finds them."""
+        written = self.archive.write(posts, links)
+        self.refresh()
+        return written
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete posts; the next query does not find them."""
+        gone = self.archive.delete(ids)
+        self.refresh()
+        return gone
+
+    def refresh(self) -> None:
+        """Bring the indexes up to date with the archive."""
+        searches = self._searches
+        if searches is None:
+            return
+        with self._changing:
+            self._follow(searches)
+
+    def refresh_models(self) -> bool:
+        """Load the models that training left, if they are others than those in service."""
+        found = current(self._folder) if self._folder else None
+        searches = self._ready()
+        if found is None or found.name in (searches.model, self._refused):
+            return False
+        try:
+            with self._busy("loading models"):
+                self._swap(found)
+        except AskonceError as error:
+            self._refused = found.name  # until training leaves others
+            self._tell(f"models {found.name} cannot serve: {error}")
+            return False
+        return True
+
+    # -- tell -------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """How far the engine has come."""
+        searches = self._searches
+        position = 0
+        posts = 0
+        if searches is not None:
+            both = (searches.question.lexical, searches.answer.lexical)
+            position = min(index.position for index in both)
+            posts = sum(len(index) for index in both)
+        return Status(
+            ready=searches is not None,
+            archive=self.archive.name,
+            posts=posts,
+            change=self.archive.change,
+            indexed=position,
+            model=searches.model if searches else None,
+            building=self._building,
+            read_only=self.read_only,
+        )
+
+    def models(self) -> dict[str, Any]:
+        """The models in service with what dev said of them, and the training that is going on."""
+        from askonce.engine.overview import describe_models
+
+        return describe_models(self._folder, self._ready().model, self.status())
+
+    def overview(self, limit: int = 20) -> dict[str, Any]:
+        """What the archive holds, and where it repeats itself or could answer itself."""
+        from askonce.engine.overview import describe_archive
+
+        change = self.archive.change
+        if self._overview is None or self._overview[0] != (change, limit):
+            self._overview = ((change, limit), describe_archive(self, limit))
+        return self._overview[1]
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    def _ready(self) -> _Searches:
+        if self._searches is None:
+            raise NotReady("the archive is being opened or closed; try again in a moment")
+        return self._searches
+
+    def _follow(self, searches: _Searches) -> None:
+        if not self._loader.writable:
+            for index in self._indexes(searches):
+                index.reload()
+            return
+        for kind, search in zip(KINDS, (searches.question, searches.answer), strict=True):
+            indexes = search.indexes()
+            before = min(index.position for index in indexes)
+            if catch_up(self.archive, kind, indexes, self._say) != before:
+                search.lexical.save()
+
+    def _swap(self, models: Path) -> None:
+        """Load new models and make their vectors aside, then serve with them."""
+        manifest = read_manifest(models)
+        old = self._ready()
+        load = self._loader.search
+        question = load("question", old.question.lexical, manifest.questions, models)
+        answer = load("answer", old.answer.lexical, manifest.answers, models)
+        with self._changing:
+            searches = _Searches(question, answer, models.name)
+            self._follow(searches)
+            self._searches = searches
+        self._loader.forget_others(models.name)
+
+    def _maintain(self) -> None:
+        looks = 0
+        while not self._stop.is_set():
+            try:
+                self.refresh()
+                self.refresh_models()
+                looks += 1
+                if looks % SAVE_EVERY == 0:
+                    self._save()
+            except AskonceError as error:  # a lost database comes back; we go on looking
+                self._tell(str(error))
+            self._stop.wait(PAUSE)
+
+    def _save(self) -> None:
+        if self._loader.writable:
+            with self._changing:
+                for index in self._indexes(self._ready()):
+                    index.save()
+
+    def _indexes(self, searches: _Searches) -> "list[LexicalIndex | VectorIndex]":
+        return [*searches.question.indexes(), *searches.answer.indexes()]
+
+    @contextmanager
+    def _asking(self) -> Iterator[_Searches]:
+        """What serves now; the engine closes nothing of it before the caller is done."""
+        with self._asked:
+            searches = self._ready()
+            self._asking_now += 1
+        try:
+            yield searches
+        finally:
+            with self._asked:
+                self._asking_now -= 1
+                self._asked.notify_all()
+
+    @contextmanager
+    def _busy(self, text: str) -> Iterator[None]:
+        self._building = text
+        try:
+            yield
+        finally:
+            self._building = None
+
+    def _say(self, text: str) -> None:
+        self._building = text
+        self._tell(text)
+
+
+def _check(questions: Sequence[str], k: int) -> None:
+    if not all(question.strip() for question in questions):
+        raise AskonceError("the question is empty; write what you want to know")
+    if not 1 <= k <= MOST:
+        raise AskonceError(f"k = {k}; ask for 1 to {MOST} results")
