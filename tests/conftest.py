@@ -17,3 +17,10 @@ def data_folder() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no benchmark data at {DATA}; set ASKONCE_DATA to its folder")
     return DATA
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say where the page's pictures are."""
+    folder = config.rootpath / "build" / "screenshots"
+    if folder.is_dir():
+        terminalreporter.write_line(f"screenshots of the page: {folder}")

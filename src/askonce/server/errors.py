@@ -1,0 +1,95 @@
+"""Every error in one shape: ``{"error": {"type": ..., "message": ...}}``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from askonce.engine import NotReady
+from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder, shorten
+from askonce.server.lanes import RETRY
+
+TYPES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "timeout",
+    409: "conflict",
+    413: "too_large",
+    415: "unsupported_media_type",
+    422: "invalid",
+    429: "rate_limited",
+    500: "internal",
+    503: "unavailable",
+}
+
+
+_KINDS = ("one", "many")  # pydantic names the kind of a body as if it were a field
+
+
+def error_response(
+    status: int, message: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """An error as clients read it."""
+    kind = TYPES.get(status, "error")
+    content = {"error": {"type": kind, "message": message}}
+    return JSONResponse(content, status, headers=dict(headers) if headers else None)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Give the one shape to everything that can be refused."""
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(AskonceError, _askonce)
+
+
+def _refused(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        raise TypeError(f"no HTTP error: {error!r}")
+    message = str(error.detail)
+    if error.status_code == 404 and message == "Not Found":
+        message = f"nothing at {shorten(request.url.path)}; GET /docs lists what there is"
+    if error.status_code == 405:
+        message = f"{shorten(request.url.path)} does not take {request.method[:20]}"
+    return error_response(error.status_code, message, error.headers)
+
+
+def _askonce(_: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, ArchiveUnavailable | NotReady):
+        return error_response(503, str(error), RETRY)
+    if isinstance(error, NotAnEncoder):
+        return error_response(409, str(error))
+    return error_response(422, str(error))
+
+
+def _invalid(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise TypeError(f"no validation error: {error!r}")
+    problems = error.errors()
+    first = problems[0]
+    if first["type"] == "json_invalid":
+        return error_response(400, f"the body is not JSON: {first['ctx']['error']}")
+    if isinstance(first.get("input"), bytes):
+        sent = request.headers.get("content-type", "nothing")
+        return error_response(
+            415, f"expected the content type 'application/json', found {shorten(sent)}"
+        )
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return error_response(422, _sentence(first) + more)
+
+
+def _sentence(problem: Mapping[str, Any]) -> str:
+    """Where it is wrong, what was expected, what was found; in lower case."""
+    where = [str(part) for part in problem["loc"] if part not in _KINDS]
+    place = ".".join(where[1:]) or where[0]
+    message = str(problem["msg"])
+    text = f"{place}: {message[:1].lower()}{message[1:]}"
+    found = problem.get("input")
+    if problem["type"] == "missing" or isinstance(found, dict | list):
+        return text
+    return f"{text}, found {shorten(found)}"

@@ -1,0 +1,121 @@
+/** What the archive holds: size, growth, duplicates that nobody marked, questions left alone. */
+import { get } from "./api.js";
+import { lineChart } from "./charts.js";
+import { el } from "./dom.js";
+import { dateFact, facts, likelihoodBadge, overlapBadge } from "./facts.js";
+import { count, monthName, plural, shareOf } from "./format.js";
+import { longList } from "./long-list.js";
+import { fill, notice } from "./panel.js";
+import { address } from "./route.js";
+import { postLink } from "./thread.js";
+
+/**
+ * @typedef {{ questions: number, answers: number, accepted: number, answered: number,
+ *   duplicates: number, related: number, edits: number }} Counts
+ * @typedef {{ month: string, questions: number, answers: number }} Month
+ * @typedef {{ answer_id: string, question_id: string, question_title: string, text: string,
+ *   score: number }} Likely
+ * @typedef {{ id: string, title: string, created: string | null, likely: Likely | null }} Unanswered
+ * @typedef {{ id: string, title: string, other_id: string, other_title: string,
+ *   probability: number, calibrated: boolean }} Found
+ * @typedef {{ counts: Counts, growth: Month[], unanswered: Unanswered[],
+ *   duplicates_found: Found[] }} Overview
+ */
+
+/** @param {HTMLElement} root */
+export function archiveView(root) {
+  const body = el("div", { class: "results" });
+  root.append(el("div", { class: "page-head" }, el("h1", {}, "Archive"),
+    el("p", { class: "lead" }, "What there is to find, and what is left to answer.")), body);
+  return () => {
+    document.title = "Archive – Askonce";
+    fill(body, (signal) => get("overview", {}, signal), overviewParts);
+  };
+}
+
+/** @param {Overview} overview */
+function overviewParts({ counts, growth, unanswered, duplicates_found: found }) {
+  if (!counts.questions && !counts.answers) {
+    return [el("div", { class: "nothing" }, el("h2", {}, "The archive is empty"),
+      el("p", {}, "Fill it with ", el("code", {}, "askonce import"), " or over HTTP with ",
+        el("code", {}, "POST /api/posts"), "."))];
+  }
+  return [
+    tiles(counts),
+    growth.length > 1 ? el("section", { class: "card" }, growthChart(growth)) : null,
+    el("div", { class: "columns even" }, unansweredPart(unanswered), duplicatesPart(found)),
+  ];
+}
+
+/** @param {Counts} counts */
+function tiles(counts) {
+  const open = counts.questions - counts.answered;
+  return el("dl", { class: "tiles" }, [
+    [count(counts.questions), "questions", ""],
+    [count(counts.answers), "answers", counts.accepted ? `${count(counts.accepted)} accepted` : ""],
+    [shareOf(counts.answered, counts.questions), "answered",
+      open ? `${count(open)} still open` : "none open"],
+    [count(counts.duplicates), "marked duplicates", counts.related ? `${count(counts.related)} related` : ""],
+    [count(counts.edits), "edits kept", ""],
+  ].map(([number, name, more]) => el("div", { class: "tile" },
+    el("dt", {}, name), el("dd", {}, number, more && el("small", {}, more)))));
+}
+
+/** @param {Month[]} growth */
+function growthChart(growth) {
+  return lineChart({
+    title: "New posts by month",
+    labels: growth.map(({ month }) => month),
+    series: [
+      { name: "Answers", tone: "two", values: growth.map(({ answers }) => answers) },
+      { name: "Questions", tone: "one", values: growth.map(({ questions }) => questions) },
+    ],
+    format: count,
+    fromZero: true,
+    height: 200,
+    say: (n) => `${monthName(growth[n].month)}: ${plural(growth[n].questions, "question")}, `
+      + plural(growth[n].answers, "answer"),
+  });
+}
+
+/** @param {Unanswered[]} unanswered */
+function unansweredPart(unanswered) {
+  return section("Unanswered, with a likely answer elsewhere", unanswered.length
+    ? longList(unanswered.map(unansweredItem))
+    : notice("Every question has an answer."));
+}
+
+/** @param {Unanswered} open */
+function unansweredItem({ id, title, created, likely }) {
+  return el("article", { class: "hit" },
+    el("h3", {}, postLink(id, title || "Untitled question")),
+    facts(dateFact(created)),
+    likely
+      ? el("blockquote", { class: "likely" },
+        el("p", { class: "excerpt" }, likely.text),
+        el("footer", { class: "small" }, "answers ", postLink(likely.question_id, likely.question_title)))
+      : el("p", { class: "small" }, "Nothing in the archive answers it yet."),
+    el("div", { class: "actions" },
+      el("a", { class: "action", href: address({ q: title }), "data-route": true }, "See all candidates")));
+}
+
+/** @param {Found[]} found */
+function duplicatesPart(found) {
+  return section("Likely duplicates that nobody marked", found.length
+    ? longList(found.map(duplicatePair))
+    : notice("None among the newest questions. ", el("code", {}, "askonce duplicates"),
+      " looks through all of them."));
+}
+
+/** @param {Found} pair */
+function duplicatePair({ id, title, other_id: otherId, other_title: otherTitle, probability, calibrated }) {
+  return el("article", { class: "hit" },
+    el("p", { class: "pair" }, postLink(id, title)),
+    el("p", { class: "pair" }, postLink(otherId, otherTitle)),
+    facts(calibrated === false ? overlapBadge(probability) : likelihoodBadge(probability)));
+}
+
+/** @param {string} title @param {Node} content */
+function section(title, content) {
+  return el("section", { class: "column", "aria-label": title }, el("h2", {}, title), content);
+}

@@ -1,0 +1,54 @@
+/** The small facts beside a post: votes, answers, accepted mark, tags, date, likelihood. */
+import { el, unseen } from "./dom.js";
+import { count, date, likelihood, percent, plural } from "./format.js";
+import { icon } from "./icons.js";
+
+/** @param {...(Node | null)} parts */
+export function facts(...parts) {
+  return el("ul", { class: "facts" }, parts.filter(Boolean).map((part) => el("li", {}, part)));
+}
+
+/** @param {number | null} votes */
+export function votesFact(votes) {
+  if (votes === null || votes === undefined) return null;
+  return el("span", { class: "fact" }, icon("votes"), count(votes), unseen(votes === 1 ? " vote" : " votes"));
+}
+
+/** @param {number} answers @param {boolean} accepted */
+export function answersFact(answers, accepted) {
+  if (!answers) return el("span", { class: "fact" }, "no answer yet");
+  return el("span", { class: accepted ? "fact good" : "fact" },
+    icon(accepted ? "accepted" : "answers"), plural(answers, "answer"),
+    accepted && unseen(", one accepted"));
+}
+
+export function acceptedFact() {
+  return el("span", { class: "fact good" }, icon("accepted"), "Accepted");
+}
+
+/** @param {string | null} created */
+export function dateFact(created) {
+  const text = date(created);
+  return text ? el("time", { class: "fact", datetime: created }, text) : null;
+}
+
+/** @param {string[]} tags */
+export function tagsFact(tags) {
+  if (!tags.length) return null;
+  return el("span", { class: "tags" }, unseen("Tags: "),
+    tags.map((tag) => el("span", { class: "tag" }, tag)));
+}
+
+/** @param {number | null} probability @param {number} [least]  below which nothing is said */
+export function likelihoodBadge(probability, least = 0) {
+  if (probability === null || probability === undefined || probability < least) return null;
+  const { words, level } = likelihood(probability);
+  return el("span", { class: `badge badge-${level}`, title: "How likely this is the same question" },
+    words, el("span", { class: "badge-number" }, percent(probability)));
+}
+
+/** For pairs that no model has judged. @param {number} share  of a question's words */
+export function overlapBadge(share) {
+  return el("span", { class: "badge badge-middle" },
+    "Words in common", el("span", { class: "badge-number" }, percent(share)));
+}

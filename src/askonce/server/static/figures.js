@@ -1,0 +1,72 @@
+/** The measured figures of each system beside BM25's. */
+import { el } from "./dom.js";
+import { decimal, plural, signed } from "./format.js";
+
+const NAMES = { bm25: "BM25", vectors: "Vectors", pair: "Pair model", fused: "All together" };
+const SPLITS = { dev: "Dev", test: "Test" };
+
+/**
+ * @param {string} split
+ * @param {Record<string, Record<string, number>>} systems  system → metric → value
+ * @param {number | undefined} queries  how many questions were measured on
+ * @param {string[]} stages  in service
+ */
+export function figuresTable(split, systems, queries, stages) {
+  const metrics = [...new Set(Object.values(systems).flatMap((figures) => Object.keys(figures)))];
+  const serves = inService(systems, stages);
+  const name = SPLITS[/** @type {keyof typeof SPLITS} */ (split)] ?? split;
+  const label = queries ? `${name}, ${plural(queries, "question")}` : name;
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Figures: ${label}` },
+    el("table", { class: "figures" },
+      el("caption", {}, label),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "System"),
+        metrics.map((metric) => el("th", { scope: "col" }, metric)))),
+      el("tbody", {}, Object.entries(systems).map(([system, figures]) =>
+        row(system, figures, metrics, systems.bm25, system === serves)))));
+}
+
+/**
+ * The figure that matters most, as a sentence.
+ * @param {Record<string, Record<string, number>>} systems @param {string[]} stages
+ */
+export function comparison(systems, stages) {
+  const name = inService(systems, stages);
+  const [metric, value] = Object.entries(systems[name] ?? {})[0] ?? [];
+  const bm25 = metric && systems.bm25?.[metric];
+  if (!metric || bm25 === undefined || value === undefined) return null;
+  if (name === "bm25") {
+    return el("p", { class: "headline" }, `BM25 was best on dev, so it serves: ${metric} ${decimal(value, 3)}.`);
+  }
+  const gain = signed((100 * (value - bm25)) / (bm25 || 1), 0);
+  return el("p", { class: "headline" }, `${metric} `, el("strong", {}, decimal(value, 3)),
+    ` on dev, BM25 has ${decimal(bm25, 3)}: `,
+    el("strong", { class: value >= bm25 ? "good" : "bad" }, `${gain} %`));
+}
+
+/** @param {Record<string, Record<string, number>>} systems @param {string[]} stages */
+const inService = (systems, stages) => (stages.length > 1 && systems.fused ? "fused" : stages[0] ?? "bm25");
+
+/**
+ * @param {string} system
+ * @param {Record<string, number>} figures
+ * @param {string[]} metrics
+ * @param {Record<string, number> | undefined} bm25
+ * @param {boolean} serves
+ */
+function row(system, figures, metrics, bm25, serves) {
+  return el("tr", { class: serves ? "in-service" : null },
+    el("th", { scope: "row" }, NAMES[/** @type {keyof typeof NAMES} */ (system)] ?? system,
+      serves && el("small", {}, "in service")),
+    metrics.map((metric) => el("td", {},
+      cell(figures[metric], system === "bm25" ? undefined : bm25?.[metric]))));
+}
+
+/** @param {number | undefined} value @param {number | undefined} baseline */
+function cell(value, baseline) {
+  if (value === undefined) return "–";
+  const gain = baseline === undefined ? null : value - baseline;
+  return el("span", { class: "figure" },
+    el("span", { class: "figure-number" }, decimal(value, 3),
+      gain !== null && el("small", { class: gain >= 0 ? "good" : "bad" }, signed(gain, 3))),
+    el("span", { class: "figure-bar", vars: { share: value } }));
+}

@@ -1,0 +1,138 @@
+/** What ranks now, how it does on dev beside BM25, and how training goes. */
+import { get } from "./api.js";
+import { curves } from "./curves.js";
+import { announce, el } from "./dom.js";
+import { comparison, figuresTable } from "./figures.js";
+import { count, date, duration, plural } from "./format.js";
+import { fill } from "./panel.js";
+import { inProgress } from "./status.js";
+import { trainingPart } from "./training-progress.js";
+
+const EVERY = 10_000;
+const EVERY_WHILE_BUSY = 2_000;
+const TASKS = /** @type {const} */ ([["questions", "Similar questions"], ["answers", "Answers"]]);
+const LABELS = {
+  duplicates: "marked duplicates", titles: "titles and their bodies",
+  answers: "questions and their answers",
+};
+const STAGES = { bm25: "words (BM25)", vectors: "vectors", pair: "pair model" };
+
+/**
+ * @typedef {{ encoder: string | null, pair: string | null, weights: Record<string, number>,
+ *   labels: string, figures: Record<string, Record<string, Record<string, number>>>,
+ *   queries: Record<string, number>, history: import("./curves.js").Epoch[], seconds: number }} Task
+ * @typedef {{ current: string | null, created: string | null, status: import("./api.js").Status,
+ *   tasks: { questions: Task | null, answers: Task | null },
+ *   training: import("./training-progress.js").Training | null }} Models
+ */
+
+/** @param {HTMLElement} root @param {AbortSignal} signal */
+export function modelView(root, signal) {
+  const live = el("div", { class: "live" });
+  const body = el("div", { class: "results" });
+  root.append(el("div", { class: "page-head" }, el("h1", {}, "Model"),
+    el("p", { class: "lead" }, "What ranks now, measured on questions it has not learnt from.")), live, body);
+  /** @type {string | null | undefined} */
+  let shown;
+  let timer = 0;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+
+  /** @param {Models} models */
+  function draw(models) {
+    live.replaceChildren(...liveParts(models));
+    if (shown !== undefined && models.current !== shown) announce(`Model ${models.current} is in service.`);
+    const busy = models.training !== null || models.status.building !== null;
+    timer = setTimeout(poll, busy ? EVERY_WHILE_BUSY : EVERY);
+    const changed = shown === undefined || models.current !== shown;
+    shown = models.current;
+    return changed ? modelParts(models) : null;
+  }
+
+  async function poll() {
+    try {
+      const parts = document.hidden ? null : draw(await get("models", {}, signal));
+      if (parts) body.replaceChildren(...parts);
+      if (!document.hidden) return;
+    } catch {
+      // the header says that the server is away; this page looks again
+    }
+    if (!signal.aborted) timer = setTimeout(poll, EVERY);
+  }
+
+  return () => {
+    document.title = "Model – Askonce";
+    clearTimeout(timer);
+    shown = undefined;
+    fill(body, (loading) => get("models", {}, loading), (models) => draw(models) ?? []);
+  };
+}
+
+/** @param {Models} models */
+function liveParts({ training, status }) {
+  return [
+    training && trainingPart(training),
+    status.building && el("p", { class: "verdict verdict-unknown" }, inProgress(status.building)),
+  ].filter((part) => part instanceof Node);
+}
+
+/** @param {Models} models */
+function modelParts(models) {
+  return [serving(models), ...TASKS.flatMap(([name, title]) => {
+    const task = models.tasks[name];
+    return task ? [taskPart(title, task)] : [];
+  })];
+}
+
+/** @param {Models} models */
+function serving({ current, created, status }) {
+  const behind = status.change - status.indexed;
+  return el("section", { class: "card serving" },
+    el("h2", {}, current ? `Model ${current} is in service` : "BM25 is in service"),
+    current ? null : el("p", {},
+      "No model is trained yet, so posts are ranked by the words they share. Run ",
+      el("code", {}, "askonce train"), " on this archive, and the better ranker takes over without a restart."),
+    el("p", { class: "small" }, [
+      date(created) ? `trained ${date(created)}` : "", plural(status.posts, "post"), `change ${count(status.change)}`,
+      behind > 0 ? `search is ${plural(behind, "change")} behind` : "search is up to date",
+      status.read_only ? "read-only: another process keeps the indexes" : "",
+    ].filter(Boolean).join(" · ")));
+}
+
+/** @param {string} title @param {Task} task */
+function taskPart(title, task) {
+  const stages = Object.keys(task.weights).filter((stage) => task.weights[stage] > 0);
+  return el("section", { class: "card", "aria-label": title },
+    el("h2", {}, title),
+    comparison(task.figures.dev ?? {}, stages),
+    el("p", { class: "small" }, origin(task)),
+    Object.entries(task.figures).map(([split, systems]) => {
+      const table = figuresTable(split, systems, task.queries[split], stages);
+      return split === "dev" ? table : el("details", { class: "numbers" },
+        el("summary", {}, `Figures on ${split}`), table);
+    }),
+    mixture(task.weights),
+    task.history.length > 1 && curves(task.history));
+}
+
+/** @param {Task} task */
+function origin({ labels, queries, seconds, encoder }) {
+  const from = LABELS[/** @type {keyof typeof LABELS} */ (labels)] ?? labels;
+  return [
+    encoder?.startsWith("sentence:") ? `Encoder ${encoder.slice(9)}` : "",
+    from && `Learnt from ${from}`, queries.train ? plural(queries.train, "training question") : "",
+    seconds ? `in ${duration(seconds)}` : "",
+  ].filter(Boolean).join(" · ");
+}
+
+/** How much each stage counts. @param {Record<string, number>} weights */
+function mixture(weights) {
+  const parts = Object.entries(weights).filter(([, weight]) => weight > 0);
+  const all = parts.reduce((sum, [, weight]) => sum + weight, 0);
+  if (parts.length < 2) return null;
+  return el("div", { class: "mixture" },
+    el("h3", {}, "How the stages are joined"),
+    el("div", { class: "mixture-bar", "aria-hidden": "true" },
+      parts.map(([name, weight]) => el("span", { class: `part part-${name}`, vars: { share: weight / all } }))),
+    el("p", { class: "legend" }, parts.map(([name, weight]) => el("span", { class: `key key-${name}` },
+      `${STAGES[/** @type {keyof typeof STAGES} */ (name)] ?? name} ${Math.round((100 * weight) / all)} %`))));
+}

@@ -1,0 +1,110 @@
+/** Similar questions below the box while one types: the combobox pattern of WAI-ARIA. */
+import { post } from "./api.js";
+import { announce, el, freshId } from "./dom.js";
+import { answersFact, likelihoodBadge } from "./facts.js";
+import { plural } from "./format.js";
+import { marked } from "./words.js";
+
+const PAUSE = 120; // milliseconds without a key before the server is asked
+const SHORTEST = 3; // characters that are worth a search
+const MOST = 6;
+
+/** @typedef {import("./api.js").Similar} Similar */
+
+/**
+ * @param {HTMLInputElement} box
+ * @param {(hit: Similar) => void} choose
+ * @returns {{ list: HTMLElement, close: () => void }}
+ */
+export function suggestions(box, choose) {
+  const list = el("ul", { class: "suggestions", role: "listbox", id: freshId(),
+    "aria-label": "Similar questions", hidden: true });
+  /** @type {Similar[]} */
+  let hits = [];
+  let active = -1;
+  let timer = 0;
+  let control = new AbortController();
+  for (const [name, value] of Object.entries({
+    role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false",
+    "aria-controls": list.id, autocomplete: "off",
+  })) box.setAttribute(name, value);
+
+  function close() {
+    clearTimeout(timer);
+    control.abort(); // what is still on its way comes too late
+    show([]);
+  }
+
+  /** @param {Similar[]} found */
+  function show(found) {
+    hits = found;
+    list.replaceChildren(...found.map((hit, n) => option(hit, () => pick(n))));
+    list.hidden = !found.length;
+    box.setAttribute("aria-expanded", String(!list.hidden));
+    mark(-1);
+  }
+
+  /** @param {number} n  the option that Enter takes; -1 for none */
+  function mark(n) {
+    list.children[active]?.setAttribute("aria-selected", "false");
+    active = n;
+    const chosen = list.children[active];
+    chosen?.setAttribute("aria-selected", "true");
+    chosen?.scrollIntoView({ block: "nearest" });
+    if (chosen) box.setAttribute("aria-activedescendant", chosen.id);
+    else box.removeAttribute("aria-activedescendant");
+  }
+
+  /** @param {number} n */
+  function pick(n) {
+    const hit = hits[n];
+    close();
+    choose(hit);
+  }
+
+  async function ask() {
+    const typed = box.value.trim();
+    control.abort();
+    control = new AbortController();
+    const { signal } = control;
+    if (typed.length < SHORTEST) return show([]);
+    try {
+      const found = await post("duplicates", { title: typed, body: "", k: MOST }, signal);
+      if (signal.aborted) return;
+      show(found.similar);
+      announce(found.similar.length ? plural(found.similar.length, "similar question") : "");
+    } catch {
+      if (!signal.aborted) show([]); // suggestions are a help: Enter still says what is wrong
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  function onKey(event) {
+    if (list.hidden) return;
+    const moves = { ArrowDown: active + 1, ArrowUp: active < 0 ? hits.length - 1 : active - 1 };
+    const move = moves[/** @type {keyof typeof moves} */ (event.key)];
+    if (move !== undefined) mark(move >= hits.length ? -1 : move);
+    else if (event.key === "Escape") close();
+    else if (event.key === "Enter" && active >= 0) pick(active);
+    else return;
+    event.preventDefault();
+  }
+
+  box.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, PAUSE);
+  });
+  box.addEventListener("keydown", onKey);
+  box.addEventListener("blur", close);
+  return { list, close };
+}
+
+/** @param {Similar} hit @param {() => void} pick */
+function option(hit, pick) {
+  return el("li", { role: "option", id: freshId(), "aria-selected": "false",
+    // before the box loses the focus, which closes the list
+    on: { mousedown: (event) => event.preventDefault(), click: pick } },
+  el("span", { class: "suggestion-title" }, marked(hit.title || hit.excerpt, hit.words)),
+  el("span", { class: "suggestion-facts" }, likelihoodBadge(hit.duplicate_probability, 0.5),
+    answersFact(hit.answers, hit.accepted)));
+}

@@ -1,0 +1,236 @@
+"""A real server on the bicycles archive, and a real browser that looks at its page."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from askonce.archive import Archive
+from askonce.serving.blend import Blend
+from askonce.serving.calibration import Calibration
+from askonce.serving.manifest import Manifest, Serving, new_folder, write_manifest
+from askonce.types import Post
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+]
+BICYCLES = Path(__file__).parents[2] / "src" / "askonce" / "data" / "bicycles.jsonl"
+PATIENCE = 15_000  # milliseconds that the page may take for anything
+
+
+def askonce(*arguments: str) -> list[str]:
+    """The command line as a user would run it."""
+    return [sys.executable, "-m", "askonce.cli", *arguments]
+
+
+@contextmanager
+def serving(archive: Path, model: str | None = None, **environment: str) -> Iterator[str]:
+    """Run ``askonce serve`` until the tests are done; its address, once the model serves."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = archive.with_suffix(".log")
+    command = askonce("serve", str(archive), "--port", str(port))
+    with (
+        log.open("w") as told,
+        subprocess.Popen(
+            command, stdout=told, stderr=told, env={**os.environ, **environment}
+        ) as process,
+    ):
+        try:
+            address = f"http://127.0.0.1:{port}/"
+            _wait(address, model, process, log)
+            yield address
+        finally:
+            process.terminate()
+
+
+def _wait(address: str, model: str | None, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            told = httpx.get(f"{address}readyz")
+            if told.is_success and told.json()["model"] == model:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def bicycles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bicycles archive, imported by the command line."""
+    folder = tmp_path_factory.mktemp("page") / "bicycles.askonce"
+    subprocess.run(
+        askonce("import", "jsonl", str(BICYCLES), "--into", str(folder)),
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bare(bicycles: Path) -> Iterator[str]:
+    """The address of a server without a trained model."""
+    with serving(bicycles) as address:
+        yield address
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """The address of a server that wants a key from its readers, and the key."""
+    key = "a-key-of-a-reader-0001"
+    folder = tmp_path / "locked.askonce"
+    archive = Archive.open(folder, create=True)
+    archive.write([Post("q1", "Why do I keep getting punctures?")])
+    archive.close()
+    with serving(folder, ASKONCE_READ_KEY=key) as address:
+        yield address, key
+
+
+@pytest.fixture(scope="session")
+def modelled_archive(bicycles: Path) -> Path:
+    """The same archive with models, left as a training leaves them."""
+    folder = bicycles.with_name("modelled.askonce")
+    archive = Archive.open(folder, create=True)
+    source = Archive.open(bicycles)
+    archive.write(source.iterate(html=True), source.links())
+    source.close()
+    _leave_models(archive, folder)
+    archive.close()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def modelled(modelled_archive: Path) -> Iterator[str]:
+    """The address of a server with models and their figures."""
+    with serving(modelled_archive, model="0001") as address:
+        yield address
+
+
+def _leave_models(archive: Archive, folder: Path) -> None:
+    """Small models with seeded weights: what they rank is no good, but all of it is real."""
+    from askonce.ranker import Ranker
+    from askonce.text.lexicon import Lexicon
+
+    lexicon = Lexicon.build(archive.iterate())
+    vectors = np.random.default_rng(1).normal(0, 0.1, (len(lexicon.vocabulary), 16))
+    home = new_folder(folder)
+    ranker = Ranker.create("hyperqa", lexicon, vectors.astype(np.float32), {"dim": 16})
+    ranker.save(home / "encoder")
+    serving = Serving(
+        "encoder",
+        weights={"bm25": 1.0, "vectors": 0.25},
+        calibration=Calibration(-3.0, {"bm25": 0.15, "shared": 4.0}),
+        blend=Blend(votes=0.5, accepted=1.0),
+        labels="duplicates",
+        figures={
+            "dev": {"bm25": _figures(0.58), "vectors": _figures(0.51), "fused": _figures(0.66)},
+            "test": {"bm25": _figures(0.55), "vectors": _figures(0.5), "fused": _figures(0.62)},
+        },
+        queries={"train": 120, "dev": 30, "test": 30},
+        history=tuple(_epoch(number) for number in range(1, 13)),
+        seconds=74.0,
+    )
+    write_manifest(home, Manifest("2026-01-01T00:00:00+00:00", serving, serving))
+
+
+def _figures(value: float) -> dict[str, float]:
+    return {"MAP": value, "MRR": value + 0.05, "P@1": value - 0.1, "nDCG@10": value + 0.07}
+
+
+def _epoch(number: int) -> dict[str, object]:
+    dev = {"MAP": 0.51 - 0.2 / number + 0.003 * (number % 3)}
+    return {"epoch": number, "loss": 0.6 / number, "rate": 0.01, "seconds": 2.0, "dev": dev}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium; absent, the tests are skipped everywhere but in CI."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        reason = "no chromium on this machine; apt-get install chromium fonts-dejavu"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Trouble:
+    """What a browser complained of; a test that provokes an error says which."""
+
+    seen: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def watch(self, page) -> None:
+        """Note errors and warnings of the console, failed requests and error answers."""
+        page.on("pageerror", lambda error: self.seen.append(f"error: {error}"))
+        page.on("console", self._console)
+        page.on("requestfailed", self._failed)
+        page.on("response", lambda r: r.status >= 400 and self.seen.append(f"{r.status} {r.url}"))
+
+    def _console(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.seen.append(f"console: {message.text}")
+
+    def _failed(self, request) -> None:
+        if "ERR_ABORTED" not in (request.failure or ""):  # the page drops what is out of date
+            self.seen.append(f"failed: {request.url} {request.failure}")
+
+    def unexpected(self) -> list[str]:
+        return [text for text in self.seen if not any(part in text for part in self.expected)]
+
+
+@pytest.fixture
+def trouble() -> Trouble:
+    return Trouble()
+
+
+@pytest.fixture
+def open_page(browser, trouble: Trouble):
+    """A function that opens an address in an empty profile; nothing may go wrong there."""
+    contexts = []
+
+    def open_page(address: str, width: int = 1280, height: int = 860, theme: str = "light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        trouble.watch(page)
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert trouble.unexpected() == []
+
+
+@pytest.fixture(scope="session")
+def screenshots(request: pytest.FixtureRequest) -> Path:
+    """The folder of screenshots."""
+    folder = request.config.rootpath / "build" / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,335 @@
+"""Ask: suggestions while one types, results, answers in place, why."""
+
+import re
+
+import httpx
+import pytest
+
+QUESTION = "my rear tyre keeps getting punctures"
+ASKED = "?q=" + QUESTION.replace(" ", "+")
+
+
+def test_suggestions_appear_while_typing(open_page, bare):
+    page = open_page(bare)
+    page.get_by_label("Your question").press_sequentially("clean disc brake rot")
+    option = page.get_by_role("option").first
+    option.wait_for()
+    assert option.inner_text().startswith("What can I use to clean disc brake rotors?")
+    assert "clean" in option.locator("mark").all_inner_texts()
+    assert page.get_by_label("Your question").get_attribute("aria-expanded") == "true"
+
+
+def test_a_suggestion_is_chosen_by_keyboard(open_page, bare):
+    page = open_page(bare)
+    page.keyboard.type("clean disc brake rotors")  # the box has the focus from the start
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    box = page.get_by_label("Your question")
+    chosen = page.locator("#" + box.get_attribute("aria-activedescendant"))
+    assert chosen.get_attribute("aria-selected") == "true"
+    page.keyboard.press("Enter")
+    page.get_by_role(
+        "heading", level=1, name="What can I use to clean disc brake rotors?"
+    ).wait_for()
+    assert "post=q001" in page.url
+    assert page.get_by_text("Isopropyl alcohol").is_visible()
+    page.get_by_role("link", name="All results for").click()
+    page.locator(".hit").first.wait_for()
+    assert "post=" not in page.url
+
+
+def test_arrows_go_round_and_escape_closes(open_page, bare):
+    page = open_page(bare)
+    page.keyboard.type("brake pads")
+    page.get_by_role("option").first.wait_for()
+    count = page.get_by_role("option").count()
+    page.keyboard.press("ArrowUp")
+    options = page.get_by_role("option")
+    assert options.nth(count - 1).get_attribute("aria-selected") == "true"
+    page.keyboard.press("ArrowDown")  # past the end nothing is chosen
+    assert page.locator("[aria-selected=true]").count() == 0
+    page.keyboard.press("Escape")
+    assert page.locator(".suggestions li").count() == 0
+    assert page.get_by_label("Your question").input_value() == "brake pads"
+
+
+def test_a_late_suggestion_is_dropped(open_page, bare):
+    page = open_page(bare)
+    # the first answer comes after the second, and does not mind being cancelled
+    page.evaluate(
+        """() => {
+          const real = window.fetch;
+          window.fetch = async (address, options) => {
+            const late = options?.body?.includes("saddle");
+            const answer = await real(address, late ? { ...options, signal: undefined } : options);
+            if (late) await new Promise((done) => setTimeout(done, 500));
+            return answer;
+          };
+        }"""
+    )
+    page.keyboard.type("saddle")
+    page.wait_for_timeout(200)
+    page.get_by_label("Your question").fill("disc brake rotors")
+    page.get_by_role("option").first.wait_for()
+    before = page.get_by_role("option").all_inner_texts()
+    page.wait_for_timeout(600)
+    assert page.get_by_role("option").all_inner_texts() == before
+
+
+def test_enter_shows_results_and_the_address_carries_the_question(open_page, bare):
+    page = open_page(bare)
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    first = page.get_by_label("Already asked").locator(".hit").first
+    first.wait_for()
+    assert "Why do I keep getting punctures in my rear tyre?" in first.inner_text()
+    assert "punctures" in first.locator("mark").all_inner_texts()
+    assert re.search(r"48\s*votes", first.inner_text())
+    assert re.search(r"4 answers\s*, one accepted", first.inner_text())
+    assert "1 Feb 2021" in first.inner_text()
+    assert page.get_by_label("Answers given").locator(".hit").count() == 10
+    assert page.url.endswith(ASKED)
+    assert page.title().startswith(QUESTION)
+    assert "similar questions and" in page.locator("#announce").inner_text()
+    assert page.locator(".suggestions li").count() == 0
+
+
+def test_back_returns_to_the_question_before(open_page, bare):
+    page = open_page(bare + ASKED)
+    page.locator(".hit").first.wait_for()
+    box = page.get_by_label("Your question")
+    box.fill("clean disc brake rotors")
+    box.press("Enter")
+    page.get_by_role("button", name="What can I use to clean disc brake rotors?").first.wait_for()
+    page.go_back()
+    page.get_by_role("button", name="Why do I keep getting punctures").first.wait_for()
+    assert box.input_value() == QUESTION
+
+
+def test_answers_unfold_in_place(open_page, bare):
+    page = open_page(bare + ASKED)
+    title = page.get_by_role(
+        "button", name="Why do I keep getting punctures in my rear tyre?"
+    ).first
+    title.click()
+    hit = page.locator(".hit").first
+    hit.locator(".answer").first.wait_for()
+    assert title.get_attribute("aria-expanded") == "true"
+    best = hit.locator(".answer").first
+    assert "Accepted" in best.inner_text() and "41" in best.inner_text()
+    assert "Something is still stuck in the" in best.inner_text()
+    title.click()
+    assert not hit.locator(".answer").first.is_visible()
+    source = page.get_by_label("Answers given").locator(".source-button").first
+    source.click()
+    page.get_by_label("Answers given").locator(".source-content .answer").first.wait_for()
+
+
+def test_why_without_a_model_is_the_words(open_page, bare):
+    page = open_page(bare + ASKED)
+    page.get_by_role("button", name="Why this?").first.click()
+    why = page.locator(".why-content").first
+    why.locator(".stages").wait_for()
+    assert why.locator("tbody tr").count() == 1
+    assert "BM25" in why.inner_text()
+    assert {"punctures", "tyre"} <= set(why.locator(".chip").all_inner_texts())
+    assert why.locator(".shaded").count() == 0
+
+
+def test_why_with_a_model_shows_stages_and_weighed_words(open_page, modelled):
+    page = open_page(modelled + ASKED)
+    assert "%" in page.locator(".hit .badge").first.inner_text()
+    page.get_by_role("button", name="Why this?").first.click()
+    why = page.locator(".why-content").first
+    why.locator(".stages").wait_for()
+    assert {"Words", "Meaning"} <= {
+        text.split("\n")[0] for text in why.locator("tbody th").all_inner_texts()
+    }
+    assert why.locator("figcaption").all_inner_texts() == ["Norm"]
+    shades = why.locator(".shaded").evaluate_all(
+        "words => words.map((word) => Number(word.style.getPropertyValue('--weight')))"
+    )
+    assert max(shades) == 1 and min(shades) == 0
+
+
+def test_the_parts_of_a_score_add_up(open_page, modelled):
+    page = open_page(modelled + ASKED)
+    page.get_by_label("Answers given").get_by_role("button", name="Why this?").first.click()
+    why = page.get_by_label("Answers given").locator(".why-content").first
+    why.locator(".stages").wait_for()
+    assert why.locator("thead th").all_inner_texts()[1] == "Adds"
+    numbers = why.locator(".bar-number").all_inner_texts()
+    total = why.locator("tfoot td").inner_text()
+    parts = sum(float(text.replace("−", "-")) for text in numbers)
+    assert parts == pytest.approx(float(total.replace("−", "-")), abs=0.02)
+
+
+def test_votes_and_ranker_are_choices_that_the_address_keeps(open_page, modelled):
+    page = open_page(modelled + ASKED)
+    page.locator(".hit").first.wait_for()
+    page.get_by_label("Weigh votes in").check()
+    page.wait_for_url("**votes=true**")
+    page.get_by_label("Ranked by").select_option("bm25")
+    page.wait_for_url("**ranker=bm25**")
+    page.reload()
+    page.locator(".hit").first.wait_for()
+    assert page.get_by_label("Weigh votes in").is_checked()
+    assert page.get_by_label("Ranked by").input_value() == "bm25"
+
+
+def test_more_results_on_request(open_page, bare):
+    page = open_page(bare + "?q=brake")
+    page.get_by_role("button", name="Show more").click()
+    page.locator(".hit").nth(20).wait_for()
+    assert page.get_by_role("button", name="Show more").count() == 0
+
+
+def test_nothing_found_is_said(open_page, bare):
+    page = open_page(bare + "?q=xyzzyqwertz")
+    page.get_by_role("heading", name="Nothing found").wait_for()
+
+
+def test_an_error_is_said_and_can_be_tried_again(open_page, bare, trouble):
+    trouble.expected += ["404", "no_such_post"]
+    page = open_page(bare + "?post=no_such_post")
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert "no_such_post" in alert.inner_text()
+    assert alert.get_by_role("button", name="Try again").is_visible()
+
+
+def test_a_lost_server_is_said_and_comes_back(open_page, bare, trouble):
+    trouble.expected += ["ERR_INTERNET_DISCONNECTED"]
+    page = open_page(bare + ASKED)
+    page.locator(".hit").first.wait_for()
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_text("The server cannot be reached").wait_for()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".hit").first.wait_for()
+
+
+def test_a_server_that_wants_a_key_is_given_one(open_page, locked, trouble):
+    address, key = locked
+    trouble.expected += ["401"]
+    page = open_page(address + ASKED)
+    page.get_by_label("API key").fill(key)
+    page.get_by_role("button", name="Use this key").click()
+    page.locator(".hit").first.wait_for()
+
+
+def test_a_slow_answer_is_said(open_page, bare):
+    page = open_page(bare)
+    page.evaluate(
+        """() => {
+          const real = window.fetch;
+          window.fetch = async (address, options) => {
+            const late = String(address).includes("api/ask");
+            if (late) await new Promise((done) => setTimeout(done, 2400));
+            return real(address, options);
+          };
+        }"""
+    )
+    page.keyboard.type("brake")
+    page.keyboard.press("Enter")
+    page.get_by_text("Loading…").first.wait_for()
+    page.get_by_text("Still working…").first.wait_for()
+    page.locator(".hit").first.wait_for()
+    assert page.locator(".waiting").count() == 0
+
+
+def test_a_post_is_found_at_once_and_gone_when_deleted(open_page, bare):
+    post = {
+        "id": "page-new",
+        "kind": "question",
+        "title": "Does a flugelbinder fit a recumbent?",
+        "body": "Asked by a test.",
+        "tags": ["fit"],
+    }
+    httpx.post(f"{bare}api/posts", json=post).raise_for_status()
+    try:
+        page = open_page(bare)
+        page.keyboard.type("flugelbinder")
+        page.get_by_role("option", name=re.compile("flugelbinder")).wait_for()
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Does a flugelbinder fit").wait_for()
+        edit = {"title": "Does a grommetwheel fit a recumbent?"}
+        httpx.put(f"{bare}api/posts/page-new", json=edit).raise_for_status()
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_role("heading", name="Nothing found").wait_for()
+    finally:
+        httpx.delete(f"{bare}api/posts/page-new").raise_for_status()
+    page.get_by_label("Your question").fill("grommetwheel")
+    page.get_by_label("Your question").press("Enter")
+    page.wait_for_url("**grommetwheel")
+    page.get_by_role("heading", name="Nothing found").wait_for()
+    assert page.locator(".hit").count() == 0
+
+
+def test_script_in_a_post_is_harmless(open_page, bare):
+    script = "window.hacked = true"
+    posts = [
+        {
+            "id": "page-evil",
+            "kind": "question",
+            "title": f"Is <img src=x onerror='{script}'> a malicious zorbinator?",
+            "body": "A zorbinator.",
+            "html": f"<p onclick='{script}'>A <b>zorbinator</b>.</p><script>{script}</script>"
+            f"<img src='https://other.invalid/pixel.png' alt='a pixel' onerror='{script}'>"
+            f"<a href='javascript:{script}'>here</a><iframe src='/'></iframe>"
+            f"<svg onload='{script}'></svg><style>body {{ display: none }}</style>",
+            "tags": ["<script>"],
+        },
+        {
+            "id": "page-evil-answer",
+            "kind": "answer",
+            "parent": "page-evil",
+            "body": f"</div><script>{script}</script> zorbinator",
+            "html": f"<a href=' javascript:{script}' onfocus='{script}' autofocus>zorbinator</a>",
+        },
+    ]
+    httpx.post(f"{bare}api/posts", json={"posts": posts}).raise_for_status()
+    try:
+        page = open_page(bare + "?q=zorbinator")
+        page.locator(".title-button", has_text="Is <img src=x onerror=").click()
+        page.locator(".title-content .answer").first.wait_for()
+        quoted = page.locator(".quoted")
+        assert quoted.locator("script, iframe, svg, style, img").count() == 0
+        attributes = quoted.locator("*").evaluate_all(
+            "all => all.flatMap((one) => one.getAttributeNames())"
+        )
+        assert not [name for name in attributes if name.startswith("on")]
+        assert quoted.locator("a[href^='javascript']").count() == 0
+        assert page.get_by_role("link", name="Picture: a pixel").first.is_visible()
+        assert quoted.locator("b").first.inner_text() == "zorbinator"  # what is harmless stays
+        assert page.evaluate("window.hacked") is None
+    finally:
+        httpx.post(f"{bare}api/posts/delete", json={"ids": [p["id"] for p in posts]})
+
+
+MARKED = [
+    ("Use C++ or C, not the .NET thing", ["c++"], ["C++"]),
+    ("Tyres and tyre-levers: a TYRE", ["tyre"], ["tyre", "TYRE"]),
+    ("don't apt-get; do apt", ["apt-get", "don't", "apt"], ["don't", "apt-get", "apt"]),
+    ("a.b (c) [d] $^|\\ /etc/fstab", ["/etc/fstab", "a.b"], ["a.b", "/etc/fstab"]),
+    ("Größe über Öl", ["öl", "über"], ["über", "Öl"]),
+    ("nothing", [], []),
+]
+
+
+def test_words_are_marked_as_they_are_written(open_page, bare):
+    page = open_page(bare)
+    found = page.evaluate(
+        """async (cases) => {
+          const { marked } = await import("./static/words.js");
+          return cases.map(([text, words]) => {
+            const place = document.createElement("p");
+            place.append(...marked(text, words));
+            const marks = [...place.querySelectorAll("mark")].map((mark) => mark.textContent);
+            return [place.textContent, words, marks];
+          });
+        }""",
+        [[text, words] for text, words, _ in MARKED],
+    )
+    assert [tuple(case) for case in found] == MARKED

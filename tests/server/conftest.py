@@ -1,0 +1,82 @@
+"""A real server on a free port of this machine, for as long as a test needs it."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+import uvicorn
+
+from askonce.engine import Engine
+from askonce.server import Keys, ServerSettings, create_app
+from askonce.server.listening import address_of, listen
+
+LOCAL = ServerSettings(keys=Keys(local_writes=True))
+Serve = Callable[..., httpx.Client]
+
+
+@contextmanager
+def running(engine: Engine, settings: ServerSettings) -> Iterator[httpx.Client]:
+    with listen("127.0.0.1", 0) as listener:
+        config = uvicorn.Config(
+            create_app(engine, settings), log_config=None, h11_max_incomplete_event_size=2**17
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            until(lambda: server.started)
+            with httpx.Client(base_url=address_of(listener), timeout=20) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def until(happened: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def wait_until() -> Callable[..., None]:
+    return until
+
+
+@pytest.fixture(scope="session")
+def bicycles() -> Iterator[Engine]:
+    """An engine that tests only read."""
+    with Engine.open("bicycles") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def reading(bicycles: Engine) -> Iterator[httpx.Client]:
+    """A client of a server whose archive stays as it is."""
+    with running(bicycles, LOCAL) as client:
+        yield client
+
+
+@pytest.fixture
+def serve(bicycles: Engine) -> Iterator[Serve]:
+    """Starts servers with settings, of the given engine or of the shared one.
+
+    Name it after the fixture of an engine, so that it ends before that engine is closed.
+    """
+    with ExitStack() as stack:
+
+        def start(settings: ServerSettings = LOCAL, engine: Engine = bicycles) -> httpx.Client:
+            return stack.enter_context(running(engine, settings))
+
+        yield start
+
+
+@pytest.fixture
+def writing() -> Iterator[httpx.Client]:
+    """A client of a server with an archive of its own."""
+    with Engine.open("bicycles") as engine, running(engine, LOCAL) as client:
+        yield client

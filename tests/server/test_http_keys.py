@@ -1,0 +1,139 @@
+"""Who may read, who may write, and how often."""
+
+import pytest
+
+from askonce.engine import Engine
+from askonce.errors import AskonceError
+from askonce.server import Keys, ServerSettings
+from askonce.server.keys import is_loopback, read_keys
+from askonce.server.rates import Rates
+
+WRITE, READ = "write-key-0123456789", "read-key-0123456789"
+POST = {"id": "keyed", "title": "A post that needs a key"}
+
+
+def bearer(key):
+    return {"authorization": f"Bearer {key}"}
+
+
+def settings(**environment):
+    return ServerSettings(keys=read_keys(environment))
+
+
+@pytest.fixture
+def engine():
+    with Engine.open("bicycles") as engine:
+        yield engine
+
+
+def test_scopes(engine, serve):
+    client = serve(settings(ASKONCE_API_KEY=WRITE, ASKONCE_READ_KEY=READ), engine)
+
+    def statuses(headers):
+        read = client.get("/api/rankers", headers=headers)
+        return read.status_code, client.post("/api/posts", json=POST, headers=headers).status_code
+
+    assert statuses({}) == (401, 401)
+    assert statuses(bearer("wrong")) == (401, 401)
+    assert statuses({"authorization": "Basic abc"}) == (401, 401)
+    assert statuses({"x-api-key": "wr\u00f6ng".encode()}) == (401, 401)
+    assert statuses(bearer(READ)) == (200, 403)
+    assert statuses({"x-api-key": READ}) == (200, 403)
+    assert statuses(bearer(WRITE)) == (200, 201)
+    assert statuses({"x-api-key": WRITE}) == (200, 201)
+    assert client.get("/metrics").status_code == 401
+    assert client.get("/metrics", headers=bearer(READ)).status_code == 200
+    for open_path in ("/", "/healthz", "/readyz", "/openapi.json", "/docs", "/static/app.js"):
+        assert client.get(open_path).status_code == 200
+    refused = client.get("/api/rankers")
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert refused.json()["error"]["type"] == "unauthorized"
+    operations = client.get("/openapi.json").json()["paths"]
+    assert operations["/api/posts"]["post"]["security"]
+
+
+def test_a_key_is_asked_for_before_the_body_is_looked_at(engine, serve):
+    client = serve(settings(ASKONCE_API_KEY=WRITE), engine)
+    assert client.post("/api/posts", content=b"{").status_code == 401
+    assert client.put("/api/posts/q002", json={"title": "x"}).status_code == 401
+    assert client.delete("/api/posts/q002").status_code == 401
+    assert client.post("/api/posts/delete", json={"ids": ["q002"]}).status_code == 401
+    assert client.get("/api/posts/q002").status_code == 200  # reading needs none
+
+
+def test_without_a_key_only_programs_of_this_machine_write(engine, serve):
+    assert serve(ServerSettings(), engine).post("/api/posts", json=POST).status_code == 403
+    client = serve(ServerSettings(keys=Keys(local_writes=True)), engine)
+    assert client.post("/api/posts", json=POST).status_code == 201
+    own = str(client.base_url).rstrip("/")
+    assert client.post("/api/posts", json=POST, headers={"origin": own}).status_code == 201
+    for headers in (
+        {"x-forwarded-for": "203.0.113.7"},
+        {"host": "evil.example"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"host": "[::bad"},
+    ):
+        assert client.post("/api/posts", json=POST, headers=headers).status_code == 403
+
+
+def test_open_writes_are_open_to_other_machines_but_not_to_other_sites(engine, serve):
+    client = serve(ServerSettings(keys=Keys(open_writes=True)), engine)
+    assert client.post("/api/posts", json=POST, headers={"host": "x.example"}).status_code == 201
+    foreign = {"origin": "https://evil.example"}
+    assert client.post("/api/posts", json=POST, headers=foreign).status_code == 403
+
+
+def test_keys_of_a_file(tmp_path):
+    file = tmp_path / "keys"
+    file.write_text(f"# of 2026\nwrite {WRITE}\nread {READ}  # for the page\n\nread {READ}2\n")
+    keys = read_keys({}, file)
+    assert (len(keys.write), len(keys.read)) == (1, 2)
+    assert WRITE not in repr(keys) and "write=" not in repr(keys)
+    file.write_text(f"admin {WRITE}\n")
+    with pytest.raises(AskonceError, match="line 1: expected 'write KEY'") as told:
+        read_keys({}, file)
+    assert WRITE not in str(told.value)
+    with pytest.raises(AskonceError, match="an API key of 5 characters"):
+        read_keys({"ASKONCE_API_KEY": "short"})
+    with pytest.raises(AskonceError, match="cannot read the API keys"):
+        read_keys({}, tmp_path / "none")
+
+
+def test_loopback():
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "example.org", "")))
+
+
+def test_a_client_that_calls_too_often_is_told_when_to_come_again(serve):
+    client = serve(ServerSettings(rate=0.5))
+    assert client.get("/api/rankers").status_code == 200
+    refused = client.get("/api/rankers")
+    assert refused.status_code == 429 and refused.json()["error"]["type"] == "rate_limited"
+    assert 1 <= int(refused.headers["retry-after"]) <= 2
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_bucket_fills_again_and_every_client_has_its_own():
+    now = [0.0]
+    rates = Rates(2, lambda: now[0])
+
+    def passes(address):
+        try:
+            rates.check(address)
+        except Exception as error:
+            assert error.status_code == 429
+            return False
+        return True
+
+    assert [passes("a") for _ in range(5)] == [True] * 4 + [False]
+    assert passes("b")
+    now[0] = 0.5
+    assert [passes("a"), passes("a")] == [True, False]
+    assert [passes("2001:db8::1"), *(passes(f"2001:db8::{n:x}") for n in range(2, 6))] == [
+        *[True] * 4,
+        False,
+    ]
+    for number in range(20_000):
+        passes(f"10.0.{number // 256}.{number % 256}")
+    assert len(rates._buckets) == 10_000

@@ -1,0 +1,137 @@
+"""Many at once: batches give what single calls give, and beyond the limits comes a clear no."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from askonce.engine import Engine
+from askonce.server import Keys, LaneSettings, ServerSettings
+
+QUESTIONS = [
+    *("rear tyre goes flat", "chain jumps uphill", "squealing disc brake", "bike stolen at work"),
+    *("knee pain after riding", "winter gloves", "stripped pedal thread", "which chain oil"),
+]
+
+
+class Gated(Engine):
+    """A real engine that answers only while its gate is open, and remembers its batches."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.gate, self.batches = threading.Event(), []
+        self.gate.set()
+
+    def similar_many(self, questions, k=10, ranker="best"):
+        self.batches.append(list(questions))
+        assert self.gate.wait(20)
+        return super().similar_many(questions, k, ranker)
+
+
+@pytest.fixture
+def gated():
+    with Gated.open("bicycles") as engine:
+        yield engine
+        engine.gate.set()
+
+
+def similar(client, q, **params):
+    return client.get("/api/similar", params={"q": q, **params})
+
+
+def ids(response):
+    return [(hit["id"], pytest.approx(hit["score"])) for hit in response.json()["similar"]]
+
+
+def test_questions_that_wait_are_answered_together_as_they_would_be_alone(gated, serve, wait_until):
+    settings = ServerSettings(
+        threads=1, batch=5, queries=LaneSettings(work=20, queue=20, patience=20)
+    )
+    client = serve(settings, gated)
+    alone = [ids(similar(client, q)) for q in QUESTIONS]
+    gated.batches.clear()
+    gated.gate.clear()
+    with ThreadPoolExecutor(len(QUESTIONS) + 2) as clients:
+        first = clients.submit(similar, client, "the first one finds a free thread")
+        wait_until(lambda: len(gated.batches) == 1)
+        rest = [clients.submit(similar, client, q) for q in QUESTIONS]
+        other = clients.submit(similar, client, QUESTIONS[0], k=3)
+        wait_until(lambda: 'askonce_working{lane="queries"} 10.0' in client.get("/metrics").text)
+        gated.gate.set()
+        together = [ids(future.result()) for future in rest]
+        assert len(ids(other.result())) == 3 and first.result().status_code == 200
+    assert together == alone
+    assert sorted(map(len, gated.batches)) == [1, 1, 3, 5]  # the first, another k, eight in two
+
+
+def test_one_bad_question_does_not_spoil_the_batch(gated, serve, wait_until):
+    settings = ServerSettings(threads=1, queries=LaneSettings(work=9, queue=9, patience=20))
+    client = serve(settings, gated)
+    gated.gate.clear()
+    with ThreadPoolExecutor(4) as clients:
+        first = clients.submit(similar, client, "first")
+        wait_until(lambda: len(gated.batches) == 1)
+        bad = clients.submit(similar, client, "wheel", ranker="magic")
+        good = clients.submit(similar, client, "wheel")
+        wait_until(lambda: 'askonce_working{lane="queries"} 3.0' in client.get("/metrics").text)
+        gated.gate.set()
+        assert (bad.result().status_code, good.result().status_code) == (422, 200)
+        assert first.result().status_code == 200
+
+
+def test_more_than_fits_is_refused_at_once_or_after_a_short_wait(gated, serve, wait_until):
+    settings = ServerSettings(queries=LaneSettings(work=2, queue=1, patience=1.0))
+    client = serve(settings, gated)
+    gated.gate.clear()
+    with ThreadPoolExecutor(4) as clients:
+        working = [clients.submit(similar, client, q) for q in QUESTIONS[:2]]
+        wait_until(lambda: len(gated.batches) == 2)
+        started = time.monotonic()
+        waiting = clients.submit(similar, client, "waits in vain")
+        wait_until(lambda: 'askonce_waiting{lane="queries"} 1.0' in client.get("/metrics").text)
+        full = similar(client, "finds the queue full")
+        late = waiting.result()
+        assert 1 <= time.monotonic() - started < 10
+        for refused in (full, late):
+            assert refused.status_code == 503 and refused.headers["retry-after"] == "1"
+            assert refused.json()["error"]["type"] == "unavailable"
+        assert client.get("/healthz").status_code == 200  # who watches never waits
+        gated.gate.set()
+        assert [future.result().status_code for future in working] == [200, 200]
+    assert similar(client, "afterwards all is well").status_code == 200
+    assert 'askonce_refused_total{lane="queries"} 2.0' in client.get("/metrics").text
+
+
+def test_edits_of_one_post_at_the_same_time_lose_nothing(writing):
+    def edit(field):
+        return writing.put("/api/posts/q002", json=field).status_code
+
+    fields = [{"title": "Another title"}, {"score": 7}, {"tags": ["one"]}, {"accepted": True}] * 4
+    with ThreadPoolExecutor(8) as clients:
+        assert set(clients.map(edit, fields)) == {200}
+    post = writing.get("/api/posts/q002").json()["post"]
+    assert (post["title"], post["votes"], post["tags"], post["accepted"]) == (
+        *("Another title", 7, ["one"], True),
+    )
+
+
+def test_before_the_archive_is_open_the_server_says_so(serve):
+    from askonce.archive import open_archive
+
+    engine = Engine(open_archive("bicycles"), None)
+    try:
+        client = serve(ServerSettings(keys=Keys(local_writes=True)), engine)
+        assert client.get("/healthz").status_code == 200
+        ready = client.get("/readyz")
+        assert ready.status_code == 503 and ready.json()["ready"] is False
+        assert ready.headers["retry-after"] == "1"
+        for path in ("/api/similar?q=x", "/api/ask?q=x", "/api/rankers", "/api/models"):
+            refused = client.get(path)
+            assert refused.status_code == 503 and refused.headers["retry-after"] == "1", path
+        assert client.post("/rerank", json={"query": "x", "documents": ["y"]}).status_code == 503
+        engine.start(background=False)
+        assert client.get("/readyz").status_code == 200
+        assert similar(client, "wheel").status_code == 200
+    finally:
+        engine.close()

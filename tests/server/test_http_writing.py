@@ -1,0 +1,84 @@
+"""What is written over HTTP is found by the next query."""
+
+NEW = {"id": "new", "title": "Zebrafish in the bottom bracket", "tags": ["odd"]}
+
+
+def found(client, q="zebrafish"):
+    return [hit["id"] for hit in client.get("/api/similar", params={"q": q}).json()["similar"]]
+
+
+def test_an_added_post_is_found_an_edit_changes_it_and_a_delete_removes_it(writing):
+    assert found(writing) == []
+    response = writing.post("/api/posts", json=NEW)
+    assert response.status_code == 201
+    change = response.json().pop("change")
+    assert response.json() == {
+        **{"added": 1, "changed": 0, "unchanged": 0, "change": change, "ids": ["new"]}
+    }
+    assert found(writing) == ["new"]
+
+    edited = writing.put("/api/posts/new", json={"title": "Quagga in the bottom bracket"})
+    assert edited.status_code == 200 and edited.json()["changed"] == 1
+    assert found(writing) == [] and found(writing, "quagga") == ["new"]
+    thread = writing.get("/api/posts/new").json()
+    assert thread["post"]["tags"] == ["odd"]  # what was left out stays
+    assert thread["revisions"] == 1
+
+    assert writing.delete("/api/posts/new").json() == {"deleted": ["new"]}
+    assert found(writing, "quagga") == []
+    assert writing.get("/api/posts/new").status_code == 404
+    assert writing.delete("/api/posts/new").status_code == 404
+    assert writing.put("/api/posts/new", json={"title": "x"}).status_code == 404
+
+
+def test_writing_the_same_again_changes_nothing(writing):
+    first = writing.post("/api/posts", json=NEW).json()
+    again = writing.post("/api/posts", json=NEW).json()
+    assert again["unchanged"] == 1 and again["change"] == first["change"]
+
+
+def test_many_posts_and_links_are_written_together_or_not_at_all(writing):
+    answer = {"id": "new-a", "parent": "new", "body": "Feed the zebrafish.", "accepted": True}
+    link = {"source": "new", "target": "q002", "kind": "duplicate"}
+    broken = {"posts": [NEW, answer | {"parent": "nobody"}], "links": [link]}
+    assert writing.post("/api/posts", json=broken).status_code == 422
+    assert found(writing) == []
+    whole = {"posts": [NEW, answer], "links": [link]}
+    assert writing.post("/api/posts", json=whole).json()["added"] == 2
+    thread = writing.get("/api/posts/new").json()
+    assert thread["duplicate_of"] == "q002" and thread["answers"][0]["id"] == "new-a"
+    answers = writing.get("/api/answers", params={"q": "zebrafish"}).json()["answers"]
+    assert answers[0]["id"] == "new-a" and answers[0]["question_id"] == "new"
+    gone = writing.post("/api/posts/delete", json={"ids": ["new", "unknown"]}).json()
+    assert sorted(gone["deleted"]) == ["new", "new-a"]  # its answer goes with a question
+
+
+def test_the_server_makes_an_id_and_a_date_for_a_post_without(writing):
+    (made,) = writing.post("/api/posts", json={"title": "Zebrafish again"}).json()["ids"]
+    assert found(writing) == [made]
+    assert writing.get(f"/api/posts/{made}").json()["post"]["created"].startswith("20")
+
+
+def test_ids_with_slashes_and_spaces_inside(writing):
+    name = "forum/7 b?#"
+    assert writing.post("/api/posts", json=NEW | {"id": name}).status_code == 201
+    path = "/api/posts/forum%2F7%20b%3F%23"
+    assert writing.get(path).json()["post"]["id"] == name
+    assert writing.put(path, json={"id": name, "score": 3}).status_code == 200
+    assert writing.delete(path).json() == {"deleted": [name]}
+
+
+def test_a_post_keeps_its_id_and_kind(writing):
+    assert writing.put("/api/posts/q002", json={"id": "q003"}).status_code == 422
+    assert writing.put("/api/posts/q002", json={"kind": "answer"}).status_code == 422
+    assert writing.post("/api/posts", json={"id": "a0003", "title": "x"}).status_code == 422
+
+
+def test_text_and_formatting_stay_together(writing):
+    writing.post("/api/posts", json=NEW | {"html": "<p>old <em>words</em></p>"})
+    assert writing.get("/api/posts/new").json()["post"]["body"] == "old words"
+    writing.put("/api/posts/new", json={"body": "new words"})
+    assert writing.get("/api/posts/new").json()["post"]["html"] == ""
+    writing.put("/api/posts/new", json={"html": "<p>newest</p>"})
+    post = writing.get("/api/posts/new").json()["post"]
+    assert (post["body"], post["html"]) == ("newest", "<p>newest</p>")

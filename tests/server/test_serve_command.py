@@ -1,0 +1,134 @@
+"""``askonce serve`` as a process: its first line, its errors, its end."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from askonce.archive import Archive
+from askonce.cli import serve
+from askonce.errors import AskonceError
+from askonce.server.listening import listen
+from askonce.types import Post
+
+SERVE = [sys.executable, "-m", "askonce.cli", "serve"]
+CLEAN = {k: v for k, v in os.environ.items() if not k.startswith("ASKONCE_")}
+
+
+@contextmanager
+def served(*arguments):
+    process = subprocess.Popen(
+        [*SERVE, *map(str, arguments), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=CLEAN,
+    )
+    try:
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found, line + process.stderr.read()
+        with httpx.Client(base_url=found[0], timeout=20) as client:
+            yield process, client
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def refused(*arguments):
+    """The one line of a server that does not start."""
+    command = [*SERVE, *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, env=CLEAN)
+    assert run.returncode == 2, run.stderr
+    (line,) = run.stderr.strip().splitlines()
+    return line
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("served") / "small.askonce"
+    archive = Archive.open(place, create=True)
+    archive.write([Post("q1", "How do I patch a tube?"), Post("q2", "Which oil for my chain?")])
+    archive.close()
+    return place
+
+
+def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, wait_until):
+    with served(folder) as (process, client):
+        assert client.get("/healthz").status_code == 200
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        post = {"id": "q3", "title": "Zebrafish in the bottom bracket"}
+        assert client.post("/api/posts", json=post).status_code == 201
+
+        # a request whose body is still on its way when the signal comes
+        host, port = client.base_url.host, client.base_url.port
+        with socket.create_connection((host, port), timeout=20) as raw:
+            body = b'{"title": "zebrafish"}'
+            head = f"POST /api/duplicates HTTP/1.1\r\nhost: {host}\r\n"
+            head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+            raw.sendall(head.encode() + body[:5])
+            wait_until(lambda: "askonce_in_flight 2.0" in client.get("/metrics").text)
+            process.send_signal(signal.SIGTERM)
+            wait_until(lambda: not accepts(host, port))
+            raw.sendall(body[5:])
+            answer = b"".join(iter(lambda: raw.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 200") and b'"q3"' in answer
+        assert process.wait(20) == 0
+        assert "Traceback" not in process.stderr.read()
+
+    with served(folder) as (_, client):
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        found = client.get("/api/similar", params={"q": "zebrafish"}).json()["similar"]
+        assert [hit["id"] for hit in found] == ["q3"]
+        line = refused(folder, "--port", "0")  # a second one on the same archive
+        assert line.startswith("askonce: ") and "small" in line
+        port = client.base_url.port
+        assert refused("bicycles", "--port", port) == (
+            f"askonce: cannot listen at 127.0.0.1 port {port}: address already in use; "
+            "choose another with --port"
+        )
+
+
+def accepts(host, port):
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_open_writes_to_the_world_need_to_be_wanted(monkeypatch):
+    monkeypatch.delenv("ASKONCE_API_KEY", raising=False)
+    with pytest.raises(AskonceError, match=r"set ASKONCE_API_KEY, or .* --allow-open-writes"):
+        serve.command("bicycles", host="0.0.0.0", port=0)
+
+
+def test_an_archive_that_is_not_there(tmp_path):
+    with pytest.raises(AskonceError, match="no archive"):
+        serve.command(str(tmp_path / "none.askonce"), port=0)
+
+
+def test_a_host_that_is_not_ours(monkeypatch):
+    monkeypatch.setenv("ASKONCE_API_KEY", "0123456789abcdef")
+    with pytest.raises(AskonceError, match=r"cannot listen at no\.such\.host\.invalid port 0"):
+        serve.command("bicycles", host="no.such.host.invalid", port=0)
+
+
+def test_a_response_does_not_wait_for_an_acknowledgement():
+    with listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # what asyncio looks at
+
+
+def test_the_server_starts_without_loading_torch():
+    code = (
+        "import sys, askonce.server, askonce.cli.serve, uvicorn; "
+        "print({'torch', 'sklearn', 'scipy', 'gensim'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
