@@ -108,16 +108,13 @@ def probe(folder: Path, questions: int) -> dict[str, object]:
             time.sleep(0.02)
         model = time.perf_counter() - begin
         for text in asked[:20]:
-            engine.similar(text)
-            engine.answers(text)
+            engine.ask(text)
         # what a person has typed of a question when the page asks
         typed = [" ".join(text.split()[:count]) for text in asked for count in (2, 4, 6, 9)][
             :SUGGESTIONS
         ]
         suggest = [timed(lambda text=text: engine.suggest(text, 5)) for text in typed]
-        ask = [
-            timed(lambda text=text: (engine.similar(text), engine.answers(text))) for text in asked
-        ]
+        ask = [timed(lambda text=text: engine.ask(text)) for text in asked]
         return {
             "first_answer_s": round(first, 3),
             "model_ready_s": round(model, 3),

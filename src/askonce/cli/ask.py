@@ -7,7 +7,7 @@ import typer
 from askonce.cli.output import JsonFlag, console, progress, write_json
 
 if TYPE_CHECKING:
-    from askonce.engine import Engine, RankedAnswer, SimilarQuestion
+    from askonce.engine import RankedAnswer, SimilarQuestion
 
 ArchivePlace = Annotated[
     str,
@@ -35,8 +35,7 @@ def command(
 
     with progress("opening the archive") as say, Engine.open(archive, tell=say) as engine:
         say("searching")
-        similar = engine.similar(question, k, ranker)
-        answers = engine.answers(question, k, ranker, votes)
+        similar, answers = engine.ask(question, k, ranker, votes)
     if json:
         write_json(as_json(similar, answers))
     else:
@@ -75,11 +74,6 @@ def as_json(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> 
             for hit in answers
         ],
     }
-
-
-def ask_and_show(engine: "Engine", question: str, k: int) -> None:
-    """Ask an open engine and print what it finds."""
-    show(engine.similar(question, k), engine.answers(question, k))
 
 
 def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> None:

@@ -1,7 +1,8 @@
-"""``askonce train``: a recipe on a dataset becomes a ranker."""
+"""``askonce train``: a recipe on a dataset becomes a ranker, an archive gets models that serve."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from askonce.cli.output import JsonFlag, console, vectors_beside, write_json
 from askonce.errors import AskonceError
 
 if TYPE_CHECKING:
+    from askonce.serving.manifest import Serving
     from askonce.training.loop import Tell
 
 Changes = Annotated[
@@ -21,19 +23,32 @@ Vectors = Annotated[
     Path | None, typer.Option("--vectors", help="Word vectors; else glove* beside the data.")
 ]
 
+
+class Task(StrEnum):
+    """What an archive can train."""
+
+    questions = "questions"
+    answers = "answers"
+
+
+METRICS = ("MAP", "MRR", "P@1", "P@5", "nDCG@10")
 QUIET = ("seconds", "rate")  # of an epoch's record: in metrics.jsonl, not on the screen
 
 
 def command(
     what: Annotated[
-        str, typer.Argument(help="A recipe (TOML), or an archive: a JSONL file or 'bicycles'.")
+        str,
+        typer.Argument(
+            help="A recipe (TOML), or an archive: a folder, a JSONL file or 'bicycles'."
+        ),
     ],
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Folder of the recipe's dataset; an archive needs none."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the run; default runs/NAME.")
+        Path | None,
+        typer.Option("--out", help="Folder of the run; default runs/NAME, or the archive itself."),
     ] = None,
     changes: Changes = None,
     start: Annotated[
@@ -43,6 +58,19 @@ def command(
     seed: Annotated[
         int, typer.Option("--seed", help="Of an archive's run; recipes have theirs.")
     ] = 1,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            help="Of an archive: a model to train, or a sentence-transformers one such as minilm.",
+        ),
+    ] = None,
+    task: Annotated[
+        Task | None, typer.Option("--task", help="Of an archive: one of its tasks; default both.")
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option("--minutes", help="Of an archive: after which no epoch begins.")
+    ] = 12.0,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard events into the run.")
     ] = False,
@@ -50,18 +78,17 @@ def command(
 ) -> None:
     """Train a ranker by a recipe, or on an archive; the same command goes on if it was stopped."""
     if not what.endswith(".toml"):
-        summary = _train_archive(what, out, vectors, seed)
-        shown = summary["rankers"].values()
-    elif data is None:
+        tasks = (task.value,) if task else ("questions", "answers")
+        wishes = {"encoder": encoder, "tasks": tasks, "minutes": minutes, "seed": seed}
+        _train_archive(what, out, wishes | {"vectors": vectors}, json)
+        return
+    if data is None:
         raise AskonceError(f"--data names the folder of the dataset that {what} trains on")
-    else:
-        summary = _train_recipe(Path(what), data, out, changes or [], start, vectors, tensorboard)
-        shown = [summary]
+    summary = _train_recipe(Path(what), data, out, changes or [], start, vectors, tensorboard)
     if json:
         write_json(summary)
-        return
-    for ranker in shown:
-        _show(ranker)
+    else:
+        _show(summary)
 
 
 def _train_recipe(
@@ -87,17 +114,55 @@ def _train_recipe(
         return run_recipe(chosen, dataset, folder, vectors or vectors_beside(data), start, tell)
 
 
-def _train_archive(place: str, out: Path | None, vectors: Path | None, seed: int) -> dict[str, Any]:
+def _train_archive(place: str, out: Path | None, wishes: dict[str, Any], json: bool) -> None:
     from askonce.archive import open_archive
-    from askonce.training.archive_run import train_on_archive
+    from askonce.config import as_dict
+    from askonce.training.archive_in_place import train_on_archive
+    from askonce.training.archive_run import Wishes
 
     archive = open_archive(place)
-    folder = out or Path("runs") / archive.name
-    with live(False, folder) as tell:
-        summary = train_on_archive(archive, folder, vectors, seed, tell)
-    for task, reason in summary["missing"].items():
-        typer.echo(f"note: no ranker for {task}: {reason}", err=True)
-    return summary
+    with live(False, out or Path()) as tell:
+        trained = train_on_archive(archive, Wishes(**wishes), tell, out)
+    for name, reason in trained.missing.items():
+        typer.echo(f"note: no ranker for {name}: {reason}", err=True)
+    if json:
+        manifest = as_dict(trained.manifest)
+        write_json(
+            {
+                "archive": archive.name,
+                "folder": str(trained.folder),
+                "rankers": {name: manifest[name] for name in wishes["tasks"] if manifest[name]},
+                "missing": dict(trained.missing),
+            }
+        )
+        return
+    for name in wishes["tasks"]:
+        serving = getattr(trained.manifest, name)
+        if serving is not None:
+            _show_serving(name, serving)
+    console().print(f"models in {trained.folder}")
+
+
+def _show_serving(name: str, serving: "Serving") -> None:
+    """What serves, and the figures of every system that was tried, BM25's first."""
+    from rich.table import Table
+
+    weights = serving.weights
+    parts = [f"{weight:g} {stage}" for stage, weight in weights.items()]
+    stages = " + ".join(parts if len(parts) > 1 else weights)
+    models = [model for model in (serving.encoder, serving.pair) if model]
+    learnt = f"learnt from {serving.labels}, {serving.seconds:.0f} s"
+    title = f"{name}: {stages} serves ({', '.join([*models, learnt])})"
+    table = Table("split", "system", *METRICS, title=title, title_justify="left")
+    for split, systems in serving.figures.items():
+        for system in sorted(systems, key=lambda system: system.startswith("fused")):
+            values = systems[system]
+            if METRICS[0] in values:
+                table.add_row(split, system, *(f"{values[metric]:.4f}" for metric in METRICS))
+    console().print(table)
+    if serving.encoder is None and serving.pair is None:
+        hint = "more marks, or --encoder minilm, may help"
+        typer.echo(f"note: nothing was better than BM25 on dev for {name}; {hint}", err=True)
 
 
 def _show(summary: dict[str, Any]) -> None:
@@ -139,7 +204,11 @@ def live(tensorboard: bool, folder: Path) -> "Iterator[Tell]":
         task = bar.add_task("starting", total=None)
 
         def tell(kind: str, figures: dict[str, Any]) -> None:
-            if kind == "text":
+            if kind == "note":
+                err.print(f"note: {figures['text']}")
+            elif kind == "text":
+                if ": " in figures["text"]:  # a phase of one task, whose epochs follow
+                    err.print(figures["text"])
                 bar.update(task, description=figures["text"], total=None)
             elif kind == "step":
                 text = f"epoch {figures['epoch']}  loss {figures['loss']:.4f}"

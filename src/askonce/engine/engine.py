@@ -19,7 +19,7 @@ from askonce.engine.loading import Loader
 from askonce.engine.lock import FolderLock
 from askonce.engine.reranking import rerank
 from askonce.engine.results import NotReady, RankedAnswer, SimilarQuestion, Status, Why
-from askonce.engine.search import DEPTH, Search
+from askonce.engine.search import DEPTH, RANKERS, VECTORS, Ranked, Search
 from askonce.errors import AskonceError, NotAnEncoder
 from askonce.index.base import IndexDamaged
 from askonce.serving.manifest import current, read_manifest
@@ -45,6 +45,17 @@ class _Searches:
     question: Search
     answer: Search
     model: str | None = None
+
+    def rankers(self) -> list[str]:
+        """The ways of ranking that make a difference for either kind."""
+        return list(dict.fromkeys((*self.question.rankers(), *self.answer.rankers())))
+
+    def need(self, ranker: str) -> None:
+        """An error for a way of ranking that makes no difference here."""
+        if ranker not in RANKERS:
+            raise AskonceError(f"no ranker {ranker!r}; choose one of {', '.join(self.rankers())}")
+        if ranker == VECTORS and ranker not in self.rankers():
+            raise AskonceError("no encoder serves this archive; `askonce train` makes one")
 
 
 class Engine:
@@ -161,6 +172,12 @@ class Engine:
         """
         return self.answers_many([question], k, ranker, votes)[0]
 
+    def ask(
+        self, question: str, k: int = 10, ranker: str = "best", votes: bool = False
+    ) -> tuple[list[SimilarQuestion], list[RankedAnswer]]:
+        """Both: the questions already asked and the answers already given."""
+        return self.ask_many([question], k, ranker, votes)[0]
+
     def suggest(self, question: str, k: int = 5) -> list[SimilarQuestion]:
         """Similar questions while one is being typed: all stages but the slow pair model."""
         return self.similar(question, k, "fused")
@@ -171,6 +188,7 @@ class Engine:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
         with self._asking() as searches:
+            searches.need(ranker)
             search = searches.question
             ranked = search.rank(questions, ranker, max(k, DEPTH))
             return [
@@ -184,19 +202,30 @@ class Engine:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
         with self._asking() as searches:
-            near = searches.question.rank(questions, "fused" if ranker == "best" else ranker, NEAR)
-            asked = [lent_scores(self.archive, found) for found in near]
-            ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), asked)
-            return [
-                answer_hits(self.archive, searches.answer, question, found, k, votes)
+            searches.need(ranker)
+            near = searches.question.find(questions, ranker, NEAR)
+            return self._answers(searches, questions, near, k, ranker, votes)
+
+    def ask_many(
+        self, questions: Sequence[str], k: int = 10, ranker: str = "best", votes: bool = False
+    ) -> list[tuple[list[SimilarQuestion], list[RankedAnswer]]]:
+        """Similar questions and answers for each; the first search of questions serves both."""
+        _check(questions, k)
+        with self._asking() as searches:
+            searches.need(ranker)
+            search = searches.question
+            near = search.find(questions, ranker, max(k, DEPTH))
+            answers = self._answers(searches, questions, near, k, ranker, votes)
+            ranked = search.rerank(questions, near, ranker)
+            similar = (
+                similar_hits(self.archive, search, question, found, k)
                 for question, found in zip(questions, ranked, strict=True)
-            ]
+            )
+            return list(zip(similar, answers, strict=True))
 
     def rankers(self) -> list[str]:
         """The ways of ranking that can be compared."""
-        searches = self._ready()
-        names = (*searches.question.rankers(), *searches.answer.rankers())
-        return list(dict.fromkeys(names))
+        return self._ready().rankers()
 
     def why(self, question: str, post_id: str) -> Why:
         """Why a post stands where it stands for a question."""
@@ -208,7 +237,7 @@ class Engine:
             search = searches.question if post.kind == "question" else searches.answer
             asked = {post_id: 0.0}  # a candidate, whether a search finds it or not
             if post.kind == "answer":
-                near = searches.question.rank([question], "fused", NEAR)[0]
+                near = searches.question.find([question], "best", NEAR)[0]
                 asked |= lent_scores(self.archive, near)
             ranked = search.rank([question], "best", DEPTH, [asked])[0]
             return explain(search, question, post, ranked)
@@ -307,6 +336,22 @@ class Engine:
         if self._searches is None:
             raise NotReady("the archive is being opened or closed; try again in a moment")
         return self._searches
+
+    def _answers(
+        self,
+        searches: _Searches,
+        questions: Sequence[str],
+        near: Sequence[Ranked],
+        k: int,
+        ranker: str,
+        votes: bool,
+    ) -> list[list[RankedAnswer]]:
+        asked = [lent_scores(self.archive, found) for found in near]
+        ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), asked)
+        return [
+            answer_hits(self.archive, searches.answer, question, found, k, votes)
+            for question, found in zip(questions, ranked, strict=True)
+        ]
 
     def _follow(self, searches: _Searches) -> None:
         if not self._loader.writable:

@@ -48,8 +48,13 @@ class Loader:
         """The search of one kind of posts with the models of a training."""
         if serving is None:
             return Search(self.archive, lexical)
+        import torch
+
         from askonce.ranker import Ranker
 
+        # a query's matrices are small: threads would wait for each other, so queries run side by
+        # side instead, each on one thread
+        torch.set_num_threads(1)
         vectors = None
         if serving.encoder is not None:
             self.tell(f"loading the encoder of {kind}s")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askonce.errors import AskonceError
 from askonce.index.fused import Part, fuse, gather
 from askonce.index.lexical import LexicalIndex
 from askonce.serving.manifest import Serving
@@ -75,28 +74,39 @@ class Search:
         asked: Sequence[Mapping[str, float]] | None = None,
     ) -> list[Ranked]:
         """Rank for each question; ``asked`` adds candidates that other questions lend a score."""
+        return self.rerank(questions, self.find(questions, ranker, depth, asked), ranker)
+
+    def find(
+        self,
+        questions: Sequence[str],
+        ranker: str = "best",
+        depth: int = DEPTH,
+        asked: Sequence[Mapping[str, float]] | None = None,
+    ) -> list[Ranked]:
+        """Rank by all stages but the pair model."""
         stages = self._stages(ranker)
         extra = asked or [{}] * len(questions)
         keys = self._keys(questions, stages)
-        found = [
-            self._candidates(question, key, stages, depth, some)
+        return [
+            self._joined(*self._candidates(question, key, stages, depth, some))
             for question, key, some in zip(questions, keys, extra, strict=True)
         ]
-        ranked = [self._joined(ids, scores) for ids, scores in found]
-        if self.pair is not None and PAIR in stages:
-            return self._rerank(self.pair, questions, ranked)
-        return ranked
+
+    def rerank(
+        self, questions: Sequence[str], found: list[Ranked], ranker: str = "best"
+    ) -> list[Ranked]:
+        """Let the pair model, if this way of ranking has one, read the best of each."""
+        if self.pair is None or PAIR not in self._stages(ranker):
+            return found
+        return self._rerank(self.pair, questions, found)
 
     def _stages(self, ranker: str) -> tuple[str, ...]:
-        if ranker not in RANKERS:
-            raise AskonceError(f"no ranker {ranker!r}; choose one of {', '.join(self.rankers())}")
+        """The stages of a way of ranking that are there; without any of them, BM25."""
         have = {BM25: True, VECTORS: self.vectors is not None, PAIR: self.pair is not None}
         weights = self.serving.weights
         # a stage that dev gave no weight costs time and changes nothing, unless it is asked for
         wanted = [s for s in RANKERS[ranker] if ranker in (BM25, VECTORS) or weights.get(s, 0) != 0]
         stages = tuple(stage for stage in wanted if have[stage])
-        if ranker == VECTORS and not stages:
-            raise AskonceError("no encoder serves this archive; `askonce train` makes one")
         return stages if {BM25, VECTORS} & set(stages) else (BM25, *stages)  # something must search
 
     def _keys(self, questions: Sequence[str], stages: Sequence[str]) -> Sequence[np.ndarray | None]:

@@ -1,6 +1,5 @@
 """Routes that answer questions."""
 
-import asyncio
 import time
 from typing import Annotated
 
@@ -73,10 +72,7 @@ def ask_routes(service: Service) -> APIRouter:
     ) -> AskFound:
         """Both in one call: the questions already asked and the answers already given."""
         started, question = time.perf_counter(), _need(q)
-        similar, answers = await asyncio.gather(
-            service.similar(question, Ask(k, ranker)),
-            service.answers(question, Ask(k, ranker, votes)),
-        )
+        similar, answers = await service.both(question, Ask(k, ranker, votes))
         return AskFound.model_construct(
             query=question,
             ranker=ranker,
@@ -89,7 +85,7 @@ def ask_routes(service: Service) -> APIRouter:
     async def duplicates(draft: Draft) -> DuplicatesFound:
         """Check a question while it is being typed."""
         started, question = time.perf_counter(), _need(f"{draft.title}\n{draft.body}")
-        found = await service.similar(question, Ask(draft.k, "best"))
+        found = await service.similar(question, Ask(draft.k, "fused"))  # as ``Engine.suggest``
         likely = any((hit.duplicate_probability or 0.0) >= LIKELY for hit in found)
         return DuplicatesFound.model_construct(
             took_ms=_since(started), duplicate=likely, similar=found

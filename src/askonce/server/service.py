@@ -51,6 +51,10 @@ class Service:
         """Answers, together with those that others ask for now."""
         return await self._batcher.ask(("answers", ask), question)
 
+    async def both(self, question: str, ask: Ask) -> tuple[list[Similar], list[Answer]]:
+        """Similar questions and answers, together with those that others ask for now."""
+        return await self._batcher.ask(("both", ask), question)
+
     async def run(self, call: Callable[[*Given], T], *args: *Given) -> T:
         """The call in a thread, so that the loop never waits; lanes bound how many there are."""
         return await to_thread.run_sync(call, *args)
@@ -83,9 +87,12 @@ class Service:
         self._batcher.close()
 
     def _answer(self, kind: tuple[str, Ask], questions: Sequence[str]) -> Sequence[Any]:
-        what, ask = kind
+        what, (k, ranker, votes) = kind
         if what == "similar":
-            similar = self.engine.similar_many(questions, ask.k, ask.ranker)
+            similar = self.engine.similar_many(questions, k, ranker)
             return [[Similar.of(hit) for hit in hits] for hits in similar]
-        answers = self.engine.answers_many(questions, ask.k, ask.ranker, ask.votes)
-        return [[Answer.of(hit) for hit in hits] for hits in answers]
+        if what == "answers":
+            answers = self.engine.answers_many(questions, k, ranker, votes)
+            return [[Answer.of(hit) for hit in hits] for hits in answers]
+        both = self.engine.ask_many(questions, k, ranker, votes)
+        return [([Similar.of(hit) for hit in s], [Answer.of(hit) for hit in a]) for s, a in both]
