@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TOGETHER := .venv-integrations
 
 export TOKENIZERS_PARALLELISM = false
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format check bench docs constraints clean
+.PHONY: help setup demo test test-all test-integrations lint format check bench docs constraints clean
 
 help: ## Show what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Make .venv with the package, its extras and the development tools
 
@@ -28,6 +29,14 @@ test: $(READY) ## Run the tests (what CI runs)
 
 test-all: $(READY) ## Run the tests, the slow ones too
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+
+test-integrations: $(TOGETHER)/.ready ## Test the adapters against the real packages, in an environment of its own
+	OMP_NUM_THREADS=1 $(TOGETHER)/bin/python -m pytest -q tests/integrations tests/adapters
+
+$(TOGETHER)/.ready: pyproject.toml constraints.txt constraints-integrations.txt
+	test -x $(TOGETHER)/bin/python || $(PYTHON) -m venv $(TOGETHER)
+	$(TOGETHER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-integrations.txt -e '.[haystack,langchain,mteb,pyterrier]' langchain-classic pytest
+	touch $@
 
 lint: $(READY) ## Check style and types
 	$(BIN)/ruff check .
@@ -54,4 +63,4 @@ constraints: ## Update every pinned version but torch's, then look at the diff
 	rm -rf $(VENV)-pin
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOGETHER) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -3,7 +3,8 @@
     python benchmarks/serve.py --posts 170000 --json F [--folder DIR]
 
 ``--posts`` counts questions; each second one has an answer besides. The forum comes from a seeded
-grammar. The encoder and the pair model are untrained: their speed does not depend on their weights.
+grammar. The models are those that ``askonce train`` makes, untrained: speed does not depend on
+their weights.
 Latencies are the engine's: a suggestion is ``Engine.suggest``; an ask is similar questions and
 answers, each with 50 candidates re-ranked by the pair model.
 """
@@ -14,13 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from forum import Forum
 
 SUGGESTIONS, ASKS = 400, 200
-ENCODER, PAIR = ("hyperqa", {"dim": 300}), ("compare-aggregate", {})
 
 
 def main() -> None:
@@ -82,15 +85,26 @@ def models(folder: Path) -> None:
     from askonce.ranker import Ranker
     from askonce.serving.manifest import Manifest, Serving, new_folder, write_manifest
     from askonce.text.lexicon import Lexicon
+    from askonce.training.archive_recipes import ENCODERS, PAIR
 
     archive = Archive.open(folder)
     lexicon = Lexicon.build(archive.iterate(), min_count=2)
     vectors = np.random.default_rng(1).normal(0, 0.1, (len(lexicon.vocabulary), 100))
     home = new_folder(folder)
-    for name, (model, settings) in (("encoder", ENCODER), ("pair", PAIR)):
-        Ranker.create(model, lexicon, vectors.astype(np.float32), settings).save(home / name)
-    serving = Serving("encoder", "pair", weights={"bm25": 1.0, "vectors": 0.5, "pair": 0.5})
-    write_manifest(home, Manifest("2026-01-01T00:00:00+00:00", serving, serving))
+
+    def leave(name: str, recipe: Mapping[str, Any]) -> str:
+        settings = dict(recipe["model"])
+        own = replace(lexicon, max_words=recipe.get("text", {}).get("max_words"))
+        ranker = Ranker.create(settings.pop("name"), own, vectors.astype(np.float32), settings)
+        ranker.save(home / name)
+        return name
+
+    pair, weights = leave("pair", PAIR), {"bm25": 1.0, "vectors": 0.5, "pair": 0.5}
+    serving = [
+        Serving(leave(task, ENCODERS[task]), pair, weights=weights)
+        for task in ("questions", "answers")
+    ]
+    write_manifest(home, Manifest("2026-01-01T00:00:00+00:00", *serving))
     archive.close()
 
 

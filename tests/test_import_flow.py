@@ -21,7 +21,7 @@ FLOW = [
     {"baselines"},
     {"bench"},
     {"engine"},
-    {"server"},
+    {"server", "adapters"},
     {"cli"},
     {"__main__"},
 ]

@@ -26,10 +26,7 @@ class RankerCoder:
     def __init__(self, ranker: "Ranker") -> None:
         self.ranker = ranker
         self._encoder = ranker.encoder
-        lexicon = ranker.lexicon
-        reading = [lexicon.tokeniser, lexicon.max_words, lexicon.vocabulary.words]
-        settings = [as_dict(self._encoder.config), *reading]
-        self.name = f"{ranker.name}-{_digest(settings, self._encoder.state_dict())}"
+        self.name = f"{ranker.name}-{fingerprint(ranker)}"
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
         """One float32 key per query (n, K)."""
@@ -70,6 +67,13 @@ class SentenceCoder:
             show_progress_bar=False,
             normalize_embeddings=True,
         )  # (n, K)
+
+
+def fingerprint(ranker: "Ranker") -> str:
+    """A few letters that are others for other settings, words or weights."""
+    lexicon = ranker.lexicon
+    reading = [lexicon.tokeniser, lexicon.max_words, lexicon.vocabulary.words]
+    return _digest([as_dict(ranker.model.config), *reading], ranker.model.state_dict())
 
 
 def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package

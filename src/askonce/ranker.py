@@ -21,6 +21,7 @@ from askonce.text.lexicon import Lexicon
 from askonce.types import Pool, Post
 
 Text = str | Post
+COMPARED_VALUES = 10_000_000  # of two tables of vectors that are compared at a time
 KEPT_BYTES = 2_000_000_000  # of states that scoring many pools may keep in memory
 
 
@@ -177,8 +178,12 @@ class Ranker:
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401 - arrays
         """Score of every vector of the first with every one of the second (n, m)."""
         one, other = torch.as_tensor(embeddings1), torch.as_tensor(embeddings2)
+        rows = max(1, COMPARED_VALUES // max(1, other.numel()))  # all at once would be (n, m, D)
         with torch.inference_mode():
-            return self.encoder.similarity(one[:, None], other[None])  # (n, m)
+            parts = [
+                self.encoder.similarity(some[:, None], other) for some in torch.split(one, rows)
+            ]
+        return torch.cat(parts)  # (n, m)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401
         """Score of each vector of the first with the one in the same place of the second (n,)."""

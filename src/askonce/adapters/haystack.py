@@ -1,0 +1,98 @@
+"""Rankers as Haystack components, each made of the folder of a ranker.
+
+A saved pipeline is loaded with ``allowed_modules=["askonce.adapters.haystack"]``.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from askonce.coder import RankerCoder
+from askonce.errors import ConfigError, MissingExtra
+from askonce.ranker import Ranker
+from askonce.types import Post
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+except ModuleNotFoundError as error:
+    raise MissingExtra(str(error.name), "haystack", "a Haystack component") from error
+
+
+class _OfFolder:
+    """A component that loads its ranker when it is first needed."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = str(folder)
+
+    @cached_property
+    def _ranker(self) -> Ranker:
+        return Ranker.load(self.folder)
+
+    @cached_property
+    def _coder(self) -> RankerCoder:
+        return RankerCoder(self._ranker)
+
+    def warm_up(self) -> None:
+        """Load the ranker."""
+        _ = self._ranker
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved pipeline keeps of the component."""
+        return default_to_dict(self, folder=self.folder)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The component of a saved pipeline."""
+        return default_from_dict(cls, data)
+
+
+@component
+class AskonceRanker(_OfFolder):
+    """Sort documents by their score for a query."""
+
+    def __init__(self, folder: str | Path, top_k: int | None = None) -> None:
+        _OfFolder.__init__(self, folder)  # @component makes the class anew, which super() misses
+        self.top_k = _checked(top_k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved pipeline keeps of the component."""
+        return default_to_dict(self, folder=self.folder, top_k=self.top_k)
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, documents: list[Document], top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """The ``top_k`` best documents with their scores, the best first."""
+        limit = self.top_k if top_k is None else _checked(top_k)
+        hits = self._ranker.rank(query, [document.content or "" for document in documents], limit)
+        return {"documents": [replace(documents[h["corpus_id"]], score=h["score"]) for h in hits]}
+
+
+@component
+class AskonceTextEmbedder(_OfFolder):
+    """The vector of a query; its inner product with documents' vectors orders as the ranker."""
+
+    @component.output_types(embedding=list[float])
+    def run(self, text: str) -> dict[str, list[float]]:
+        """The vector of one query."""
+        return {"embedding": self._coder.query_keys([text])[0].tolist()}
+
+
+@component
+class AskonceDocumentEmbedder(_OfFolder):
+    """The vectors of documents, for a store that compares by inner product."""
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        """The documents with a vector each."""
+        posts = [Post(id=document.id, title=document.content or "") for document in documents]
+        keys = self._coder.candidate_keys(posts).tolist() if posts else []
+        pairs = zip(documents, keys, strict=True)
+        return {"documents": [replace(document, embedding=key) for document, key in pairs]}
+
+
+def _checked(top_k: int | None) -> int | None:
+    if top_k is not None and top_k < 1:
+        raise ConfigError(f"top_k = {top_k}; ask for at least 1 document")
+    return top_k

@@ -1,0 +1,88 @@
+"""Rankers and archives as LangChain knows embeddings, re-rankers and retrievers."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from askonce.adapters.loading import RankerOrFolder, load
+from askonce.coder import RankerCoder
+from askonce.engine import Engine, RankedAnswer, SimilarQuestion
+from askonce.errors import MissingExtra
+from askonce.ranker import Ranker
+from askonce.types import Post
+
+try:
+    from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.retrievers import BaseRetriever
+except ModuleNotFoundError as error:
+    raise MissingExtra(str(error.name), "langchain", "a LangChain adapter") from error
+
+from pydantic import BeforeValidator, ConfigDict, PositiveInt
+
+
+class AskonceEmbeddings(Embeddings):
+    """The vectors of an encoder, whose inner products order as the ranker does.
+
+    Those of cosine models have length 1; for the others, choose a store of inner products.
+    """
+
+    def __init__(self, ranker: RankerOrFolder) -> None:
+        self._coder = RankerCoder(load(ranker))
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector per document."""
+        posts = [Post(id="", title=text) for text in texts]
+        return self._coder.candidate_keys(posts).tolist() if posts else []
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of one query."""
+        return self._coder.query_keys([text])[0].tolist()
+
+
+class AskonceReranker(BaseDocumentCompressor):
+    """Sort documents by their score for a query and keep the ``top_n`` best."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    ranker: Annotated[Ranker, BeforeValidator(load)]
+    top_n: PositiveInt | None = None
+
+    def compress_documents(
+        self,
+        documents: Sequence[Document],
+        query: str,
+        callbacks: Any = None,
+    ) -> list[Document]:
+        """Copies of the best documents, each with its ``relevance_score``, the best first."""
+        hits = self.ranker.rank(query, [d.page_content for d in documents], self.top_n)
+        return [_scored(documents[hit["corpus_id"]], hit["score"]) for hit in hits]
+
+
+class AskonceRetriever(BaseRetriever):
+    """The answers of an archive to a question, or the questions that are similar to it."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    engine: Engine
+    find: Literal["answers", "similar"] = "answers"
+    k: PositiveInt = 4
+
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+        ask = self.engine.answers if self.find == "answers" else self.engine.similar
+        return [_found(hit) for hit in ask(query, self.k)]
+
+
+def _scored(document: Document, score: float) -> Document:
+    metadata = document.metadata | {"relevance_score": score}
+    return document.model_copy(update={"metadata": metadata})
+
+
+def _found(hit: RankedAnswer | SimilarQuestion) -> Document:
+    question = hit.question if isinstance(hit, RankedAnswer) else hit.post
+    metadata = {
+        "question": question.title,
+        "question_id": question.id,
+        "votes": hit.post.score,
+        "relevance_score": hit.score,
+    }
+    return Document(hit.post.text, id=hit.post.id, metadata=metadata)

@@ -1,0 +1,47 @@
+"""What adapters do without the packages that they adapt to."""
+
+import sys
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+from askonce.adapters import similarity
+from askonce.errors import MissingExtra
+from askonce.ranker import Ranker
+from askonce.text.lexicon import Lexicon
+from askonce.types import Post
+
+EXTRAS = {
+    "haystack": ("haystack", "haystack"),
+    "langchain": ("langchain_core", "langchain"),
+    "mteb": ("mteb", "mteb"),
+    "pyterrier": ("pyterrier", "pyterrier"),
+    "sentence_transformers": ("sentence_transformers", "minilm"),
+}
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(name, monkeypatch):
+    package, extra = EXTRAS[name]
+    loaded = [key for key in sys.modules if key.partition(".")[0] == package]
+    for key in [*loaded, f"askonce.adapters.{name}"]:
+        monkeypatch.delitem(sys.modules, key, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    message = rf"needs '{package}[.\w]*': pip install .*'askonce\[{extra}\]'"
+    with pytest.raises(MissingExtra, match=message):
+        import_module(f"askonce.adapters.{name}")
+
+
+def test_a_table_of_scores_is_made_in_parts(monkeypatch):
+    texts = ["oil the chain", "patch the tube", "true the wheel", "fit new pads"]
+    lexicon = Lexicon.build([Post(text, title=text) for text in texts])
+    vectors = np.random.default_rng(1).normal(0, 0.1, (len(lexicon.vocabulary), 8))
+    ranker = Ranker.create("hyperqa", lexicon, vectors, {"dim": 8})
+    found = ranker.encode(texts)
+    whole = ranker.similarity(found, found[:3])
+    for values in (1, 50, 10**6):
+        monkeypatch.setattr("askonce.ranker.COMPARED_VALUES", values)
+        torch.testing.assert_close(similarity.similarity(ranker, found, found[:3]), whole)
+    assert similarity.similarity(ranker, found[0], found[1]).shape == (1, 1)
