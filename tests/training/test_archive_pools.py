@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from askonce.archive import Archive, open_archive
+from askonce.archive import Snapshot, open_archive
 from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
@@ -24,7 +24,7 @@ WORDS = ["chain", "brake", "tyre", "hub", "spoke", "saddle", "fork", "pedal", "r
 
 
 def archive_of(questions, answers=(), links=()):
-    return Archive("small", {q.id: q for q in questions}, {a.id: a for a in answers}, tuple(links))
+    return Snapshot("small", {q.id: q for q in questions}, {a.id: a for a in answers}, tuple(links))
 
 
 def forum(count=20, marked=(), answers=2, dated=True):
@@ -176,7 +176,7 @@ def many(count, marked=PAIRS):
 
 
 def replace_posts(archive, questions=None, answers=None, links=None):
-    return Archive(
+    return Snapshot(
         archive.name,
         archive.questions if questions is None else questions,
         archive.answers if answers is None else answers,
@@ -393,7 +393,7 @@ def bm25_map(data, split):
 
 
 def test_the_built_in_archive():
-    archive = open_archive("bicycles")
+    archive = open_archive("bicycles").snapshot()
     questions, answers = question_dataset(archive), answer_dataset(archive)
     assert questions == question_dataset(archive)
     assert answers == answer_dataset(archive)
@@ -432,4 +432,4 @@ def test_a_real_forum(data_folder):
     last = max(pool.query.created for pool in data.split("train"))
     assert last <= min(pool.query.created for pool in data.split("dev"))
     assert sizes == [442, 56, 55]
-    assert bm25_map(data, "test") == pytest.approx(0.667, abs=0.001)
+    assert bm25_map(data, "test") == pytest.approx(0.678, abs=0.001)

@@ -70,7 +70,7 @@ def command(
     ] = None,
     minutes: Annotated[
         float, typer.Option("--minutes", help="Of an archive: after which no epoch begins.")
-    ] = 12.0,
+    ] = 10.0,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard events into the run.")
     ] = False,

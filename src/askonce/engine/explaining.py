@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from askonce.engine.results import StageScore, Why
 from askonce.engine.search import Ranked, Search
-from askonce.engine.words import content_stems, shared_words
+from askonce.engine.words import shared_words
 from askonce.index.fused import zscores
+from askonce.serving.calibration import content_stems
 from askonce.types import Post
 
 if TYPE_CHECKING:

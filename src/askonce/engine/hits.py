@@ -6,8 +6,8 @@ from dataclasses import replace
 from askonce.archive import Archive
 from askonce.engine.results import RankedAnswer, SimilarQuestion
 from askonce.engine.search import Ranked, Search
-from askonce.engine.words import content_stems, shared_words
-from askonce.serving.calibration import shared_words as share
+from askonce.engine.words import shared_words
+from askonce.serving.calibration import content_stems, jaccard
 from askonce.types import Post
 
 NEAR = 20  # similar questions whose answers are looked at
@@ -48,7 +48,7 @@ def _probability(
     if calibration is None:
         return None
     own = content_stems(post.text, search.lexical.terms)
-    return calibration.probability(stages | {"shared": share(set(wanted), set(own))})
+    return calibration.probability(stages | {"shared": jaccard(wanted, own)})
 
 
 def lent_scores(archive: Archive, near: Ranked) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Open indexes, load what training left, and make the vectors it needs, beside a running search."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,9 +53,7 @@ class Loader:
 
         from askonce.ranker import Ranker
 
-        # a query's matrices are small: threads would wait for each other, so queries run side by
-        # side instead, each on one thread
-        torch.set_num_threads(1)
+        torch.set_num_threads(os.cpu_count() or 1)  # to make vectors
         vectors = None
         if serving.encoder is not None:
             self.tell(f"loading the encoder of {kind}s")
@@ -62,6 +61,9 @@ class Loader:
         pair = Ranker.load(models / serving.pair) if serving.pair is not None else None
         if pair is not None:
             pair.predict([("a word", "another word")])  # the first call is slow
+        # a query's matrices are small: threads would wait for each other, so queries run side by
+        # side instead, each on one thread
+        torch.set_num_threads(1)
         return Search(self.archive, lexical, vectors, pair, serving)
 
     def forget_others(self, keep: str) -> None:

@@ -27,7 +27,7 @@ def content_stems(text: str, terms: Callable[[str], list[str]]) -> frozenset[str
     return frozenset(stem for word, stem in pairs if word not in STOPWORDS)
 
 
-def shared_words(query: Set[str], candidate: Set[str]) -> float:
+def jaccard(query: Set[str], candidate: Set[str]) -> float:
     """The share of words that two texts have in common, of all that either has (Jaccard).
 
     As the score "shared" it is of their content stems.

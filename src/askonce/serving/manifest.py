@@ -44,8 +44,9 @@ class Serving:
     blend: Blend | None = None  # how votes and the accepted mark may be weighed in
     labels: str = ""  # what it learnt from: "duplicates", "titles" or "answers"
     # split -> system -> metric -> value. Systems: "bm25", "vectors", "pair" and "fused", which is
-    # what serves; "vectors NAME" and "fused NAME" for encoders that were tried and not taken. And
-    # "probability" -> "test" -> how well the calibration foretells
+    # what serves; "without pair" where a pair model serves; "vectors NAME" and "fused NAME" for
+    # encoders that were tried and not taken. And "probability" -> "test" -> how well the
+    # calibration foretells
     figures: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     queries: Mapping[str, int] = field(default_factory=dict)  # of each split
     history: tuple[Mapping[str, Any], ...] = ()  # one record per epoch of the encoder

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from askonce.archive import Archive
+from askonce.archive import Snapshot
 from askonce.text.leaks import strip_leaks
 from askonce.training.archive_splits import Clusters, find_clusters
 from askonce.types import Post
@@ -27,14 +27,14 @@ class Example:
 class Known:
     """An archive without leaks and empty posts, and what its marks and votes say."""
 
-    archive: Archive
+    archive: Snapshot
     clusters: Clusters
     members: Mapping[int, Sequence[str]]  # of each cluster
     related: defaultdict[str, set[str]]  # questions linked with each, as duplicates or otherwise
     bodies: Mapping[str, Post]  # the body of each question as a post of its own
 
     @classmethod
-    def of(cls, archive: Archive) -> "Known":
+    def of(cls, archive: Snapshot) -> "Known":
         """Strip the archive and gather its marks."""
         clusters = find_clusters(archive)
         archive = _without_leaks(archive)
@@ -64,6 +64,18 @@ class Known:
             for names in self.members.values()
             if len(names) > 1
             for name in names
+        ]
+
+    def asked(self) -> list[Example]:
+        """Each question as it was when it was new: right are the others if it is marked as theirs.
+
+        A question that others were later marked a duplicate of had none to find, so it is left out.
+        """
+        marked = [x for x in self.duplicates() if self.archive.duplicate_of(x.query.id)]
+        single = (names[0] for names in self.members.values() if len(names) == 1)
+        return marked + [
+            Example(self.archive.questions[name], (), unjudged=frozenset(self._kin(name)))
+            for name in single
         ]
 
     def titles(self) -> list[Example]:
@@ -116,7 +128,7 @@ def _clearly_lower(answer: Post, right: Sequence[Post]) -> bool:
     return 2 * answer.score <= least and answer.score <= least - 2
 
 
-def _without_leaks(archive: Archive) -> Archive:
+def _without_leaks(archive: Snapshot) -> Snapshot:
     """The archive as a reader would have it who knows no marks; what is then empty is left out."""
     questions = _stripped(archive.questions.values())
     for link in archive.links:
@@ -126,7 +138,7 @@ def _without_leaks(archive: Archive) -> Archive:
     questions = {name: post for name, post in questions.items() if post.text}
     answers = _stripped(a for a in archive.answers.values() if a.parent in questions)
     links = (x for x in archive.links if {x.source, x.target} <= questions.keys())
-    return Archive(
+    return Snapshot(
         archive.name, questions, {n: a for n, a in answers.items() if a.text}, tuple(links)
     )
 

@@ -1,121 +1,140 @@
 """Train on a person's own archive: pools from its marks, words from its text, the best on dev."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
 
-from askonce.archive import Archive
-from askonce.errors import AskonceError
-from askonce.training.archive_pools import answer_dataset, question_dataset
-from askonce.training.loop import Tell, train
-from askonce.training.prepare import start_from, untrained
-from askonce.training.pretraining import PretrainSettings, pretrain
-from askonce.training.recipe import Recipe, recipe_of
-from askonce.training.run import figures
-from askonce.types import Dataset
+from askonce.archive import Snapshot
+from askonce.coder import SentenceCoder
+from askonce.errors import AskonceError, ConfigError, NotAnEncoder
+from askonce.models import MODELS
+from askonce.models.base import Encoder
+from askonce.ranker import Ranker
+from askonce.serving.manifest import Manifest, Serving, TaskName
+from askonce.training.archive_clock import Clock
+from askonce.training.archive_models import ModelTraining
+from askonce.training.archive_pools import ArchiveTask, answer_task, question_task
+from askonce.training.archive_task import TaskTraining
+from askonce.training.archive_words import learn_words
+from askonce.training.loop import Tell
 
-Task = Literal["questions", "answers"]
+# answers first: an encoder that learnt from many of them may also know which questions are alike
+MAKE: dict[TaskName, Callable[[Snapshot, int], ArchiveTask]] = {
+    "answers": answer_task,
+    "questions": question_task,
+}
+WORDS = "words"
 
 
 @dataclass(frozen=True)
-class Default:
-    """What is trained when only an archive is given."""
+class Wishes:
+    """What a training of an archive is told."""
 
-    tables: Mapping[str, Any]
-    pretrain: bool
+    encoder: str | None = None  # a registered model, or a sentence-transformers model
+    tasks: tuple[TaskName, ...] = ("questions", "answers")
+    minutes: float = 10.0  # after which no epoch begins
+    vectors: Path | None = None  # a file of word vectors, besides those learnt from the archive
+    seed: int = 1
 
-
-# Similar questions: RCNN as in paper 002, pre-trained on all posts, then tuned on the marked ones.
-# Answers: HyperQA, which learns in seconds and encodes fastest.
-DEFAULTS: dict[Task, Default] = {
-    "questions": Default(
-        {
-            "model": {"name": "rcnn", "dim": 200},
-            "text": {"min_count": 2},
-            "train": {
-                "loss": "max_margin",
-                "margin": 0.5,
-                "negatives": {"source": "pool", "count": 20},
-                "batch_size": 20,
-                "epochs": 15,
-                "l2": 1e-5,
-                "l2_form": "norm",
-            },
-        },
-        pretrain=True,
-    ),
-    "answers": Default(
-        {
-            "model": {"name": "hyperqa", "dim": 300},
-            "train": {
-                "negatives": {"source": "mix", "count": 6},
-                "optimiser": "adagrad",
-                "rate": 0.02,
-                "batch_size": 50,
-                "epochs": 25,
-            },
-        },
-        pretrain=False,
-    ),
-}
+    def __post_init__(self) -> None:
+        if not self.minutes > 0:
+            raise ConfigError(f"minutes = {self.minutes}; expected more than 0")
 
 
-def train_on_archive(
-    archive: Archive, folder: Path, vectors: Path | None, seed: int, tell: Tell
-) -> dict[str, Any]:
-    """A ranker for similar questions and one for answers, where the archive has what each needs.
+@dataclass(frozen=True)
+class Trained:
+    """What a training left in its folder."""
 
-    Word vectors are skip-gram trained on the archive, fused with those of a file if one is named.
+    folder: Path
+    manifest: Manifest
+    missing: Mapping[TaskName, str]  # why there is no model for a task
+
+
+def train_snapshot(
+    archive: Snapshot, folder: Path, wishes: Wishes, tell: Tell, change: int = 0
+) -> Trained:
+    """Rankers for similar questions and for answers, where the archive has what each needs.
+
+    The folder gets what serves; a training that was stopped goes on with the same folder.
     """
-    datasets: dict[Task, Dataset] = {}
-    missing: dict[Task, str] = {}
-    for task in DEFAULTS:
-        try:
-            make = question_dataset if task == "questions" else answer_dataset
-            datasets[task] = make(archive, seed)
-        except AskonceError as error:
-            missing[task] = str(error)
-    if not datasets:
+    check_encoder(wishes.encoder)
+    clock = Clock(60 * wishes.minutes)
+    tell("text", {"text": "reading marks and votes"})
+    tasks, missing = _tasks(archive, wishes)
+    if not tasks:
         raise AskonceError("; ".join(missing.values()))
-    return {
-        "archive": archive.name,
-        "rankers": {
-            task: _train(task, dataset, folder / task, vectors, seed, tell)
-            for task, dataset in datasets.items()
-        },
-        "missing": missing,
-    }
+    tell("text", {"text": "learning words"})
+    datasets = [task.dataset for task in tasks.values()]
+    words = learn_words(datasets, wishes.vectors, wishes.seed, folder / WORDS)
+    servings: dict[TaskName, Serving] = {}
+    encoders: dict[str, Ranker] = {}
+    trainings = [
+        ModelTraining(name, task, words, folder / name, clock, wishes.seed, tell)
+        for name, task in tasks.items()
+    ]
+    for models in trainings:
+        name = models.name
+        training = TaskTraining(models, archive, wishes.encoder, encoders)
+        servings[name] = training.run()
+        if training.ranker is not None:
+            encoders[training.place] = training.ranker
+    _keep_only_used(folder, servings)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)
+    return Trained(folder, manifest, missing)
 
 
-def default_recipe(task: Task, dataset: Dataset, vectors: Path | None, seed: int) -> Recipe:
-    """The recipe of a task, with word vectors of the archive's own text."""
-    tables = dict(DEFAULTS[task].tables)
-    source = "skipgram" if vectors is None else "fused"
-    tables["text"] = {**tables.get("text", {}), "vectors": source}
-    tables["train"] = {**tables["train"], "seed": seed}
-    return recipe_of({**tables, "dataset": dataset.name})
+def _tasks(
+    archive: Snapshot, wishes: Wishes
+) -> tuple[dict[TaskName, ArchiveTask], dict[TaskName, str]]:
+    """What there is to learn, and why a task cannot be learnt."""
+    tasks: dict[TaskName, ArchiveTask] = {}
+    missing: dict[TaskName, str] = {}
+    for name, make in MAKE.items():
+        if name not in wishes.tasks:
+            continue
+        try:
+            tasks[name] = make(archive, wishes.seed)
+        except AskonceError as error:
+            missing[name] = str(error)
+    if len(tasks) == len(MAKE):
+        tasks["answers"] = _apart(tasks["answers"], tasks["questions"])
+    return tasks, missing
 
 
-def _train(
-    task: Task, dataset: Dataset, folder: Path, vectors: Path | None, seed: int, tell: Tell
-) -> dict[str, Any]:
-    recipe = default_recipe(task, dataset, vectors, seed)
-    tell("text", {"text": f"{task}: learning words"})
-    ranker = untrained(recipe, dataset, vectors)
-    if DEFAULTS[task].pretrain:
-        before = folder / "pretrained"
-        pretrain(
-            ranker, dataset, PretrainSettings(epochs=8, patience=3, batch_size=64), before, tell
+def _apart(answers: ArchiveTask, questions: ArchiveTask) -> ArchiveTask:
+    """The answers without training questions that are of dev or test among the questions.
+
+    Else the answers' encoder would be measured on questions that it has learnt.
+    """
+    held = {x.query.id for split in ("dev", "test") for x in questions.examples[split]}
+    dataset = answers.dataset
+    kept = [pool for pool in dataset.role("train") if pool.query.id not in held]
+    if not kept:
+        return answers
+    splits = {**dataset.splits, dataset.train: tuple(kept)}
+    return replace(answers, dataset=replace(dataset, splits=splits))
+
+
+def check_encoder(name: str | None) -> None:
+    """An error, before any work, for a model without vectors or one that cannot be loaded."""
+    if name is None:
+        return
+    if name not in MODELS:
+        SentenceCoder(name)
+    elif not issubclass(MODELS[name], Encoder):
+        raise NotAnEncoder(
+            f"{name!r} compares both texts together, so it has no vectors to search by; "
+            "choose an encoder of `askonce models`"
         )
-        ranker = start_from(recipe, before)
-    outcome = train(ranker, dataset, recipe, folder, tell)
-    return {
-        "model": recipe.model,
-        "folder": str(folder),
-        "best_epoch": outcome.progress.best_epoch,
-        "pools": {name: len(pools) for name, pools in dataset.splits.items()},
-        "figures": {
-            name: figures(outcome.ranker, dataset.split(name), dataset) for name in ("dev", "test")
-        },
-    }
+
+
+def _keep_only_used(folder: Path, servings: Mapping[TaskName, Serving]) -> None:
+    """Remove models that do not serve, and checkpoints."""
+    used = {place for serving in servings.values() for place in (serving.encoder, serving.pair)}
+    for name in servings:
+        for model in (folder / name).glob("*"):
+            unused = f"{name}/{model.name}" not in used
+            shutil.rmtree(model if unused else model / "checkpoint", ignore_errors=True)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from askonce.archive import Archive
+from askonce.archive import Snapshot
 from askonce.datasets.pools import stable_hash
 from askonce.errors import AskonceError
 from askonce.types import Post
@@ -23,7 +23,7 @@ LEAST = 4  # clusters: two to train, so that each has a wrong candidate in the o
 Clusters = dict[str, int]  # the number of each question's cluster
 
 
-def find_clusters(archive: Archive) -> Clusters:
+def find_clusters(archive: Snapshot) -> Clusters:
     """The cluster of each question; marks to or from unknown questions are ignored."""
     place = {name: n for n, name in enumerate(archive.questions)}
     ends = [

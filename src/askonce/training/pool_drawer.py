@@ -43,8 +43,8 @@ class Drawer:
         # a long search takes long, and its first words find candidates as near to learn from
         words = example.query.text.split()[: TRAIN_WORDS if train else None]
         found = self._near(" ".join(words), example, near)
-        _fill(chosen, near, found, _allowed(example, right))
-        _fill(chosen, size, self._random(rng, example, size), _allowed(example))
+        _fill(chosen, near, found, allowed(example, right))
+        _fill(chosen, size, self._random(rng, example, size), allowed(example))
         posts = list(chosen.values())
         posts = [posts[place] for place in rng.permutation(len(posts))]
         return Pool(
@@ -66,7 +66,7 @@ class Drawer:
         return [self._posts[n] for n in rng.choice(len(self._posts), count, replace=False)]
 
 
-def _allowed(example: Example, right: Iterable[str] = ()) -> Callable[[Post], bool]:
+def allowed(example: Example, right: Iterable[str] = ()) -> Callable[[Post], bool]:
     """Which posts may be drawn: none unjudged, no copy of the query or of a right one."""
     barred = example.unjudged | ({post.id for post in example.right} - set(right))
     texts = {example.query.text, *(post.text for post in example.right)}
@@ -74,10 +74,10 @@ def _allowed(example: Example, right: Iterable[str] = ()) -> Callable[[Post], bo
 
 
 def _fill(
-    chosen: dict[str, Post], size: int, found: Iterable[Post], allowed: Callable[[Post], bool]
+    chosen: dict[str, Post], size: int, found: Iterable[Post], permitted: Callable[[Post], bool]
 ) -> None:
     for post in found:
         if len(chosen) >= size:
             return
-        if allowed(post):
+        if permitted(post):
             chosen.setdefault(post.id, post)

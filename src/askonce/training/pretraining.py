@@ -21,7 +21,8 @@ from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training import checkpoint
 from askonce.training.checkpoint import Progress
-from askonce.training.loop import Tell
+from askonce.training.denormals import flushed_denormals
+from askonce.training.loop import Stop, Tell
 from askonce.training.pretraining_figures import (
     Coded,
     HeldOut,
@@ -57,6 +58,7 @@ class PretrainSettings:
                 raise ConfigError(f"{name} = {getattr(self, name)}; expected at least {least}")
 
 
+@flushed_denormals()
 def pretrain(
     ranker: Ranker,
     dataset: Dataset,
@@ -64,6 +66,7 @@ def pretrain(
     folder: Path,
     tell: Tell = lambda kind, figures: None,
     fabric: Fabric | None = None,
+    stop: Stop = lambda: False,
 ) -> History:
     """Train the ranker's encoder to foretell titles; a run that was stopped goes on by itself.
 
@@ -100,7 +103,7 @@ def pretrain(
         progress.history.append(record)
         if record["dev"]["MRR"] > progress.best_value:
             progress.best_epoch, progress.best_value = number, record["dev"]["MRR"]
-        progress.done = number - progress.best_epoch >= settings.patience
+        progress.done = number - progress.best_epoch >= settings.patience or stop()
         if trainer.writes:
             save(folder, progress, told, trainer, ranker)
         trainer.fabric.barrier()

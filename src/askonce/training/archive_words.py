@@ -1,0 +1,54 @@
+"""The words of an archive with their vectors: learnt once, for all that is trained on it."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from askonce.ranker import Ranker
+from askonce.text.lexicon import Lexicon
+from askonce.text.vocabulary import Vocabulary
+from askonce.training.prepare import every_post, word_vectors
+from askonce.training.recipe import Recipe, TextSettings
+from askonce.types import Dataset
+
+VOCABULARY, VECTORS = "vocabulary.tsv", "vectors.npy"
+MIN_COUNT = 2  # a word that is written once has no company to learn from
+
+
+@dataclass(frozen=True, eq=False)
+class ArchiveWords:
+    """A vocabulary and one vector for each word."""
+
+    vocabulary: Vocabulary
+    vectors: np.ndarray  # (V, E)
+
+    def ranker(self, recipe: Recipe) -> Ranker:
+        """The untrained ranker of a recipe."""
+        lexicon = Lexicon(self.vocabulary, max_words=recipe.text.max_words)
+        seed = recipe.train.seed
+        return Ranker.create(recipe.model, lexicon, self.vectors, recipe.options, seed)
+
+
+def learn_words(
+    datasets: Iterable[Dataset], given: Path | None, seed: int, folder: Path
+) -> ArchiveWords:
+    """Skip-gram vectors of all texts, fused with those of a file if one is given.
+
+    They are kept in the folder, for a training that is stopped and goes on.
+    """
+    if (folder / VECTORS).is_file():
+        return ArchiveWords(Vocabulary.load(folder / VOCABULARY), np.load(folder / VECTORS))
+    every = chain.from_iterable(every_post(dataset) for dataset in datasets)
+    posts = list({post.text: post for post in every}.values())
+    settings = TextSettings(MIN_COUNT, vectors="skipgram" if given is None else "fused")
+    lexicon = Lexicon.build(posts, min_count=MIN_COUNT, max_words=settings.max_words)
+    vectors = word_vectors(settings, lexicon, posts, given, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    lexicon.vocabulary.save(folder / VOCABULARY)
+    np.save(folder / "unfinished.npy", vectors)
+    os.replace(folder / "unfinished.npy", folder / VECTORS)  # last: it says that both are whole
+    return ArchiveWords(lexicon.vocabulary, vectors)
