@@ -7,16 +7,6 @@ import sys
 import pytest
 
 
-def askonce(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "askonce.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def csv_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
@@ -28,7 +18,7 @@ def csv_folder(tmp_path_factory):
     return folder
 
 
-def test_help_needs_nothing_heavy():
+def test_help_needs_nothing_heavy(askonce):
     code = "import sys, askonce.cli; sys.exit(any(m in sys.modules for m in ('torch', 'numpy')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     shown = askonce("--help")
@@ -37,20 +27,20 @@ def test_help_needs_nothing_heavy():
         assert verb in shown.stdout
 
 
-def test_version():
+def test_version(askonce):
     from askonce import __version__
 
     assert askonce("--version").stdout.strip() == __version__
 
 
-def test_stats_as_json(csv_folder):
+def test_stats_as_json(askonce, csv_folder):
     shown = json.loads(askonce("stats", "csv", "--data", csv_folder, "--json").stdout)
     counts = {"questions": 6, "pairs": 12, "positives": 6, "with_positive": 6}
     assert shown["dataset"] == "csv"
     assert shown["splits"]["test"] == counts
 
 
-def test_bench_prints_a_table_and_writes_figures(csv_folder, tmp_path):
+def test_bench_prints_a_table_and_writes_figures(askonce, csv_folder, tmp_path):
     out, store = tmp_path / "figures.json", tmp_path / "store"
     shown = askonce(
         "bench", "csv", "--data", csv_folder, "--models", "random,bm25", "--json", out,
@@ -69,7 +59,7 @@ def test_bench_prints_a_table_and_writes_figures(csv_folder, tmp_path):
     assert shown["metrics"] == pytest.approx(perfect)
 
 
-def test_convert_makes_a_beir_folder(csv_folder, tmp_path):
+def test_convert_makes_a_beir_folder(askonce, csv_folder, tmp_path):
     assert askonce("convert", "csv", tmp_path / "beir", "--data", csv_folder).returncode == 0
     shown = askonce("stats", "beir", "--data", tmp_path / "beir", "--json")
     assert json.loads(shown.stdout)["splits"]["dev"]["pairs"] == 12
@@ -78,7 +68,7 @@ def test_convert_makes_a_beir_folder(csv_folder, tmp_path):
     assert "exists and is not empty" in again.stderr
 
 
-def test_ask_the_built_in_archive():
+def test_ask_the_built_in_archive(askonce):
     shown = json.loads(askonce("ask", "bicycles", "squealing disc brakes", "--json").stdout)
     assert set(shown["similar"][0]) >= {"id", "title", "score", "duplicate_probability"}
     assert set(shown["answers"][0]) >= {"id", "question_id", "text", "score"}
@@ -86,7 +76,7 @@ def test_ask_the_built_in_archive():
 
 
 @pytest.mark.parametrize("verb", ["datasets", "models"])
-def test_lists_are_json_too(verb):
+def test_lists_are_json_too(askonce, verb):
     rows = json.loads(askonce(verb, "--json").stdout)
     assert all(row["name"] and row["about"] for row in rows)
     plain = askonce(verb).stdout
@@ -107,7 +97,7 @@ def test_lists_are_json_too(verb):
         (("evaluate", "--qrels", "nope", "--run", "nope"), "nope"),
     ],
 )
-def test_a_users_error_is_one_line_and_exit_2(arguments, message, csv_folder, monkeypatch):
+def test_a_users_error_is_one_line_and_exit_2(askonce, arguments, message, csv_folder, monkeypatch):
     monkeypatch.chdir(csv_folder)
     shown = askonce(*arguments)
     assert shown.returncode == 2
@@ -115,11 +105,11 @@ def test_a_users_error_is_one_line_and_exit_2(arguments, message, csv_folder, mo
     assert len(shown.stderr.strip().splitlines()) == 1
 
 
-def test_debug_shows_the_traceback():
+def test_debug_shows_the_traceback(askonce):
     assert "Traceback" in askonce("--debug", "ask", "nowhere", "why").stderr
 
 
-def test_nan_scores_are_refused(tmp_path):
+def test_nan_scores_are_refused(askonce, tmp_path):
     (tmp_path / "run").write_text("q Q0 d 1 nan tag\n")
     (tmp_path / "qrels").write_text("q 0 d 1\n")
     shown = askonce("evaluate", "--qrels", tmp_path / "qrels", "--run", tmp_path / "run")
@@ -127,7 +117,7 @@ def test_nan_scores_are_refused(tmp_path):
     assert "line 1" in shown.stderr
 
 
-def test_a_qrels_file_of_another_collection(tmp_path):
+def test_a_qrels_file_of_another_collection(askonce, tmp_path):
     (tmp_path / "run").write_text("q Q0 d 1 1.5 tag\n")
     (tmp_path / "qrels").write_text("other 0 d 1\n")
     shown = askonce("evaluate", "--qrels", tmp_path / "qrels", "--run", tmp_path / "run")

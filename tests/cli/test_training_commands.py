@@ -1,8 +1,6 @@
 """Train, pre-train and tune as a user runs them."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -28,16 +26,6 @@ rate = 0.1
 """
 
 
-def askonce(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "askonce.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
@@ -50,7 +38,7 @@ def place(tmp_path_factory):
     return folder
 
 
-def test_train_then_use_the_ranker(place, tmp_path):
+def test_train_then_use_the_ranker(askonce, place, tmp_path):
     shown = askonce(
         "train", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run", "--json"
     )
@@ -71,7 +59,7 @@ def test_train_then_use_the_ranker(place, tmp_path):
     assert "other settings (train.rate)" in changed.stderr
 
 
-def test_tune_goes_on_where_it_stopped(place, tmp_path):
+def test_tune_goes_on_where_it_stopped(askonce, place, tmp_path):
     arguments = ("tune", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "search")
     first = json.loads(askonce(*arguments, "--trials", 1, "--json").stdout)
     assert first["trials"] == 1
@@ -81,7 +69,7 @@ def test_tune_goes_on_where_it_stopped(place, tmp_path):
     assert json.loads((tmp_path / "search" / "best.json").read_text()) == second
 
 
-def test_pretrain_and_start_from_it(place, tmp_path):
+def test_pretrain_and_start_from_it(askonce, place, tmp_path):
     recipe = RECIPE.partition("[tune]")[0].replace('"hyperqa"\ndim = 16', '"rcnn"\ndim = 8')
     (tmp_path / "rcnn.toml").write_text(recipe + "\n[pretrain]\nepochs = 1\n")
     before = askonce(
@@ -106,7 +94,7 @@ def test_pretrain_and_start_from_it(place, tmp_path):
         (("tune", "hyperqa.toml", "--data", "nowhere"), "no folder 'nowhere'"),
     ],
 )
-def test_a_users_error_is_one_line(arguments, message, place, monkeypatch):
+def test_a_users_error_is_one_line(askonce, arguments, message, place, monkeypatch):
     monkeypatch.chdir(place)
     shown = askonce(*arguments)
     assert shown.returncode == 2

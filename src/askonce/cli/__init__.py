@@ -4,30 +4,18 @@ Each verb is one file. Heavy imports happen inside the commands, so that ``--hel
 """
 
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from askonce.cli import (
-    ask,
-    bench,
-    convert,
-    datasets,
-    duplicates,
-    evaluate,
-    export,
-    import_,
-    index,
-    info,
-    models,
-    pretrain,
-    report,
-    serve,
-    stats,
-    train,
-    tune,
-)
 from askonce.errors import AskonceError
+
+# one file each; `import` is no name for a module
+VERBS = (
+    *("ask", "bench", "convert", "datasets", "duplicates", "evaluate", "export", "import_"),
+    *("index", "info", "models", "pretrain", "report", "serve", "stats", "train", "tune"),
+)
 
 app = typer.Typer(
     name="askonce",
@@ -57,27 +45,9 @@ def root(
     """Find the questions already asked and rank the answers already given."""
 
 
-VERBS = (
-    ask,
-    bench,
-    convert,
-    datasets,
-    duplicates,
-    evaluate,
-    export,
-    import_,
-    index,
-    info,
-    models,
-    pretrain,
-    report,
-    serve,
-    stats,
-    train,
-    tune,
-)
-for verb in VERBS:  # `import` is no name for a module
-    app.command(name=verb.__name__.rpartition(".")[2].rstrip("_"))(verb.command)
+for verb in VERBS:
+    module = import_module(f"askonce.cli.{verb}")
+    app.command(name=verb.rstrip("_"))(module.command)
 
 
 def main() -> None:

@@ -21,18 +21,16 @@ def command(
 ) -> None:
     """Learn from texts alone, then `askonce train --start FOLDER`; a stopped run goes on."""
     from askonce.datasets import load_dataset
-    from askonce.errors import ConfigError
     from askonce.training.pretrain_run import pretrain_recipe
-    from askonce.training.recipe import read_recipe, read_table
+    from askonce.training.recipe import dataset_of, read_recipe, read_table
 
     chosen = read_recipe(recipe, changes or [])
-    if chosen.dataset is None:
-        raise ConfigError(f"{recipe}: expected a dataset; add a line like dataset = 'travel'")
-    folder = out or Path("runs") / f"pretrain-{chosen.dataset}-{chosen.model}"
+    name = dataset_of(chosen, recipe)
+    folder = out or Path("runs") / f"pretrain-{name}-{chosen.model}"
     table = read_table(recipe, "pretrain", changes or [])
     with live(False, folder) as tell:
-        tell("text", {"text": f"reading {chosen.dataset}"})
-        dataset = load_dataset(chosen.dataset, data)
+        tell("text", {"text": f"reading {name}"})
+        dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
         history = pretrain_recipe(chosen, table, dataset, folder, beside, tell)
     result: dict[str, Any] = {"model": chosen.model, "folder": str(folder), "history": history}

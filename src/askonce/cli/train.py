@@ -101,16 +101,15 @@ def _train_recipe(
     tensorboard: bool,
 ) -> dict[str, Any]:
     from askonce.datasets import load_dataset
-    from askonce.training.recipe import read_recipe
+    from askonce.training.recipe import dataset_of, read_recipe
     from askonce.training.run import run_recipe
 
     chosen = read_recipe(recipe, changes)
-    if chosen.dataset is None:
-        raise AskonceError(f"{recipe}: expected a dataset; add a line like dataset = 'wikiqa'")
-    folder = out or Path("runs") / f"{chosen.dataset}-{chosen.model}"
+    name = dataset_of(chosen, recipe)
+    folder = out or Path("runs") / f"{name}-{chosen.model}"
     with live(tensorboard, folder) as tell:
-        tell("text", {"text": f"reading {chosen.dataset}"})
-        dataset = load_dataset(chosen.dataset, data)
+        tell("text", {"text": f"reading {name}"})
+        dataset = load_dataset(name, data)
         return run_recipe(chosen, dataset, folder, vectors or vectors_beside(data), start, tell)
 
 

@@ -22,16 +22,14 @@ def command(
 ) -> None:
     """Search the ranges of a recipe on dev; the same command goes on with a stopped search."""
     from askonce.datasets import load_dataset
-    from askonce.errors import ConfigError
-    from askonce.training.recipe import read_recipe
+    from askonce.training.recipe import dataset_of, read_recipe
     from askonce.training.tuning import tune
 
     chosen = read_recipe(recipe, changes or [])
-    if chosen.dataset is None:
-        raise ConfigError(f"{recipe}: expected a dataset; add a line like dataset = 'wikiqa'")
-    folder = out or Path("runs") / f"tune-{chosen.dataset}-{chosen.model}"
+    name = dataset_of(chosen, recipe)
+    folder = out or Path("runs") / f"tune-{name}-{chosen.model}"
     with live(False, folder) as tell:
-        dataset = load_dataset(chosen.dataset, data)
+        dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
         best = tune(recipe, changes or [], dataset, beside, folder, trials, tell)
     if json:

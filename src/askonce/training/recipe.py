@@ -120,6 +120,13 @@ class _Tables:
     train: TrainSettings = field(default_factory=TrainSettings)
 
 
+def dataset_of(recipe: Recipe, path: Path) -> str:
+    """The dataset that a recipe names; an error if it names none."""
+    if recipe.dataset is None:
+        raise ConfigError(f"{path}: expected a dataset; add a line like dataset = 'wikiqa'")
+    return recipe.dataset
+
+
 def _at_least(table: object, where: str, least: int, *names: str) -> None:
     for name in names:
         value = getattr(table, name)
