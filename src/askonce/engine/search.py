@@ -4,14 +4,17 @@ BM25 and vectors each give their best; every candidate gets every stage's exact 
 are joined as training chose on dev; a pair model, where one serves, re-ranks the best of them.
 """
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askonce.index.fused import Part, fuse, gather
+from askonce.index.base import Hit
+from askonce.index.fused import Score, fuse, gather
 from askonce.index.lexical import LexicalIndex
 from askonce.serving.manifest import Serving
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from askonce.index.vectors import VectorIndex
     from askonce.ranker import Ranker
 
+BESIDE = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="askonce-beside")
 DEPTH = 50  # candidates of each index, and those that a pair model reads
 
 BM25, VECTORS, PAIR, ASKED = "bm25", "vectors", "pair", "asked"
@@ -85,12 +89,21 @@ class Search:
     ) -> list[Ranked]:
         """Rank by all stages but the pair model."""
         stages = self._stages(ranker)
-        extra = asked or [{}] * len(questions)
-        keys = self._keys(questions, stages)
-        return [
-            self._joined(*self._candidates(question, key, stages, depth, some))
-            for question, key, some in zip(questions, keys, extra, strict=True)
-        ]
+        vectors = self.vectors if VECTORS in stages else None
+        # both search outside Python's lock, so one waits for the other, not for their sum
+        near = BESIDE.submit(_near, vectors, questions, depth) if vectors is not None else None
+        lexical = [self.lexical.search(q, depth) if BM25 in stages else [] for q in questions]
+        keys = near.result() if near is not None else []
+        ranked = []
+        for place, question in enumerate(questions):
+            found, score = {}, {}
+            if BM25 in stages:
+                found[BM25], score[BM25] = lexical[place], partial(self.lexical.score, question)
+            if vectors is not None:
+                key, found[VECTORS] = keys[place]
+                score[VECTORS] = partial(vectors.score_key, key)
+            ranked.append(self._joined(*_gathered(found, score, asked[place] if asked else {})))
+        return ranked
 
     def rerank(
         self, questions: Sequence[str], found: list[Ranked], ranker: str = "best"
@@ -108,34 +121,6 @@ class Search:
         wanted = [s for s in RANKERS[ranker] if ranker in (BM25, VECTORS) or weights.get(s, 0) != 0]
         stages = tuple(stage for stage in wanted if have[stage])
         return stages if {BM25, VECTORS} & set(stages) else (BM25, *stages)  # something must search
-
-    def _keys(self, questions: Sequence[str], stages: Sequence[str]) -> Sequence[np.ndarray | None]:
-        if self.vectors is None or VECTORS not in stages:
-            return [None] * len(questions)
-        return list(self.vectors.coder.query_keys(questions))  # each (K,)
-
-    def _candidates(
-        self,
-        question: str,
-        key: np.ndarray | None,
-        stages: Sequence[str],
-        depth: int,
-        asked: Mapping[str, float],
-    ) -> tuple[list[str], dict[str, np.ndarray]]:
-        """The union of what each index finds, with every stage's score for all of it."""
-        parts: dict[str, Part] = {}
-        if BM25 in stages:
-            parts[BM25] = Part(
-                partial(self.lexical.search, question), partial(self.lexical.score, question)
-            )
-        if key is not None and self.vectors is not None:
-            parts[VECTORS] = Part(
-                partial(self.vectors.search_key, key), partial(self.vectors.score_key, key)
-            )
-        ids, scores = gather(parts, depth, asked)
-        if any(asked.values()):
-            scores[ASKED] = np.array([asked.get(name, 0.0) for name in ids])  # (C,)
-        return ids, scores
 
     def _joined(self, ids: list[str], scores: dict[str, np.ndarray]) -> Ranked:
         """Best first. BM25 alone keeps its own scale, since everyone knows how to read it."""
@@ -183,3 +168,21 @@ class Search:
         rows = [place[name] for name in head]
         stages = {name: values[rows] for name, values in found.stages.items()} | {PAIR: pair}
         return self._joined(head, stages)
+
+
+def _near(
+    vectors: "VectorIndex", questions: Sequence[str], depth: int
+) -> list[tuple[np.ndarray, list[Hit]]]:
+    """The key of each question and what it finds; the keys come from one pass of the encoder."""
+    keys = vectors.coder.query_keys(questions)  # (Q, K)
+    return [(key, vectors.search_key(key, depth)) for key in keys]
+
+
+def _gathered(
+    found: Mapping[str, Sequence[Hit]], score: Mapping[str, Score], asked: Mapping[str, float]
+) -> tuple[list[str], dict[str, np.ndarray]]:
+    """The union of what each index finds, with every stage's score for all of it."""
+    ids, scores = gather(found, score, asked)
+    if any(asked.values()):
+        scores[ASKED] = np.array([asked.get(name, 0.0) for name in ids])  # (C,)
+    return ids, scores

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -51,28 +51,24 @@ def _reciprocal(values: np.ndarray) -> np.ndarray:
     return np.where(known, 1 / (RANK_CONSTANT + ranks), 0.0)
 
 
-class Part(NamedTuple):
-    """One index with its query: what it finds, and what it gives any posts."""
-
-    search: Callable[[int], list[Hit]]
-    score: Callable[[Sequence[str]], np.ndarray]
+Score = Callable[[Sequence[str]], np.ndarray]  # what an index gives any posts for one query
 
 
 def gather(
-    parts: Mapping[str, Part], depth: int, also: Iterable[str] = ()
+    found: Mapping[str, Sequence[Hit]], score: Mapping[str, Score], also: Iterable[str] = ()
 ) -> tuple[list[str], dict[str, np.ndarray]]:
-    """The best ``depth`` of each part and those in ``also``, with every part's score for all.
+    """All that some index found and those in ``also``, with every index's score for all of it.
 
     The ids are sorted, so that a stable sort by score leaves ties in their order.
     """
-    found = {name: dict(part.search(depth)) for name, part in parts.items()}
-    ids = sorted({*also, *(post_id for hits in found.values() for post_id in hits)})
+    ids = sorted({*also, *(hit.id for hits in found.values() for hit in hits)})
     scores = {}
     for name, hits in found.items():
-        missing = [post_id for post_id in ids if post_id not in hits]
+        known = dict(hits)
+        missing = [post_id for post_id in ids if post_id not in known]
         if missing:
-            hits |= zip(missing, parts[name].score(missing).tolist(), strict=True)
-        scores[name] = np.array([hits[post_id] for post_id in ids])  # (C,)
+            known |= zip(missing, score[name](missing).tolist(), strict=True)
+        scores[name] = np.array([known[post_id] for post_id in ids])  # (C,)
     return ids, scores
 
 
@@ -174,8 +170,6 @@ class FusedIndex:
     def _gather(
         self, text: str, depth: int, also: Iterable[str] = ()
     ) -> tuple[list[str], dict[str, np.ndarray]]:
-        parts = {
-            name: Part(partial(part.search, text), partial(part.score, text))
-            for name, part in self.parts.items()
-        }
-        return gather(parts, depth, also)
+        found = {name: part.search(text, depth) for name, part in self.parts.items()}
+        score = {name: partial(part.score, text) for name, part in self.parts.items()}
+        return gather(found, score, also)
