@@ -5,8 +5,9 @@
 ``--posts`` counts questions; each second one has an answer besides. The forum comes from a seeded
 grammar. The models are those that ``askonce train`` makes, untrained: speed does not depend on
 their weights.
-Latencies are the engine's: a suggestion is ``Engine.suggest``; an ask is similar questions and
-answers, each with 50 candidates re-ranked by the pair model.
+Latencies are the engine's: a suggestion is ``Engine.suggest``; an ask is ``Engine.answers``, which
+searches questions and answers and has the pair model re-rank 50 candidates; ``ask_both_ms`` is
+``Engine.ask``, which re-ranks 50 questions besides.
 """
 
 import argparse
@@ -128,13 +129,15 @@ def probe(folder: Path, questions: int) -> dict[str, object]:
             :SUGGESTIONS
         ]
         suggest = [timed(lambda text=text: engine.suggest(text, 5)) for text in typed]
-        ask = [timed(lambda text=text: engine.ask(text)) for text in asked]
+        ask = [timed(lambda text=text: engine.answers(text)) for text in asked]
+        both = [timed(lambda text=text: engine.ask(text)) for text in asked]
         return {
             "first_answer_s": round(first, 3),
             "model_ready_s": round(model, 3),
             "rss_mb": round(resident_mb(), 1),
             "suggest_ms": quantiles(suggest),
             "ask_ms": quantiles(ask),
+            "ask_both_ms": quantiles(both),
         }
 
 

@@ -132,7 +132,8 @@ class Ranker:
             one = cast(tuple[Text, Text], inputs)
             return self.predict([one], batch_size, activation_fn=activation_fn)[0]
         pairs = cast(Sequence[tuple[Text, Text]], inputs)
-        queries = [self._query(query) for query, _ in pairs]
+        texts = {query: self._query(query) for query, _ in pairs if isinstance(query, str)}
+        queries = [texts[q] if isinstance(q, str) else self._query(q) for q, _ in pairs]
         documents = [self._document(document) for _, document in pairs]
         lengths = [len(q.text) + len(d.text) for q, d in zip(queries, documents, strict=True)]
         scores = torch.empty(len(queries))

@@ -19,7 +19,7 @@ from askonce.engine.loading import Loader
 from askonce.engine.lock import FolderLock
 from askonce.engine.reranking import rerank
 from askonce.engine.results import NotReady, RankedAnswer, SimilarQuestion, Status, Why
-from askonce.engine.search import BESIDE, DEPTH, RANKERS, VECTORS, Ranked, Search
+from askonce.engine.search import DEPTH, RANKERS, VECTORS, Ranked, Search
 from askonce.errors import AskonceError, NotAnEncoder
 from askonce.index.base import IndexDamaged
 from askonce.serving.manifest import current, read_manifest
@@ -215,11 +215,11 @@ class Engine:
             searches.need(ranker)
             search = searches.question
             near = search.find(questions, ranker, max(k, DEPTH))
-            reranked = BESIDE.submit(search.rerank, questions, near, ranker)
             answers = self._answers(searches, questions, near, k, ranker, votes)
+            reranked = search.rerank(questions, near, ranker)
             similar = (
                 similar_hits(self.archive, search, question, found, k)
-                for question, found in zip(questions, reranked.result(), strict=True)
+                for question, found in zip(questions, reranked, strict=True)
             )
             return list(zip(similar, answers, strict=True))
 

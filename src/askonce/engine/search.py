@@ -4,9 +4,7 @@ BM25 and vectors each give their best; every candidate gets every stage's exact 
 are joined as training chose on dev; a pair model, where one serves, re-ranks the best of them.
 """
 
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from askonce.index.vectors import VectorIndex
     from askonce.ranker import Ranker
 
-BESIDE = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="askonce-beside")
 DEPTH = 50  # candidates of each index, and those that a pair model reads
 
 BM25, VECTORS, PAIR, ASKED = "bm25", "vectors", "pair", "asked"
@@ -90,18 +87,17 @@ class Search:
         """Rank by all stages but the pair model."""
         stages = self._stages(ranker)
         vectors = self.vectors if VECTORS in stages else None
-        # both search outside Python's lock, so one waits for the other, not for their sum
-        near = BESIDE.submit(_near, vectors, questions, depth) if vectors is not None else None
-        lexical = [self.lexical.search(q, depth) if BM25 in stages else [] for q in questions]
-        keys = near.result() if near is not None else []
+        keys = vectors.coder.query_keys(questions) if vectors is not None else None  # (Q, K)
         ranked = []
         for place, question in enumerate(questions):
-            found, score = {}, {}
+            found: dict[str, list[Hit]] = {}
+            score: dict[str, Score] = {}
             if BM25 in stages:
-                found[BM25], score[BM25] = lexical[place], partial(self.lexical.score, question)
-            if vectors is not None:
-                key, found[VECTORS] = keys[place]
-                score[VECTORS] = partial(vectors.score_key, key)
+                found[BM25] = self.lexical.search(question, depth)
+                score[BM25] = partial(self.lexical.score, question)
+            if vectors is not None and keys is not None:
+                found[VECTORS] = vectors.search_key(keys[place], depth)
+                score[VECTORS] = partial(vectors.score_key, keys[place])
             ranked.append(self._joined(*_gathered(found, score, asked[place] if asked else {})))
         return ranked
 
@@ -168,14 +164,6 @@ class Search:
         rows = [place[name] for name in head]
         stages = {name: values[rows] for name, values in found.stages.items()} | {PAIR: pair}
         return self._joined(head, stages)
-
-
-def _near(
-    vectors: "VectorIndex", questions: Sequence[str], depth: int
-) -> list[tuple[np.ndarray, list[Hit]]]:
-    """The key of each question and what it finds; the keys come from one pass of the encoder."""
-    keys = vectors.coder.query_keys(questions)  # (Q, K)
-    return [(key, vectors.search_key(key, depth)) for key in keys]
 
 
 def _gathered(

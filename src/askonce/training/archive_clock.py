@@ -21,6 +21,10 @@ class Clock:
         """Seconds that are left; 0 once all are spent."""
         return max(0.0, self._end - time.monotonic())
 
+    def add(self, seconds: float) -> None:
+        """Give back time that was spent on something else than training."""
+        self._end += seconds
+
     def next(self, questions: int) -> Stop:
         """Says of the next training when its part is over; what others left is shared again."""
         part = questions / max(questions, self.questions)

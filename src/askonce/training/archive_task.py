@@ -145,7 +145,10 @@ class TaskTraining:
 
     def _try(self, name: str, place: str, coder: Coder) -> Tried:
         self._say(f"measuring {name}")
+        begin = time.perf_counter()
         vectors = Vectors(coder, self._task.posts)
+        if place.startswith(SENTENCE):
+            self.models.clock.add(time.perf_counter() - begin)
         found = {split: self._find(split, vectors) for split in SPLITS}
         return Tried(name, place, vectors, found, choose_vectors(found["dev"]))
 
@@ -188,13 +191,13 @@ class TaskTraining:
         return fit_blend(self.archive, rankings)
 
     def _has_time(self, coder: Coder) -> bool:
-        """Whether coding all posts takes at most half of the time that is left."""
+        """Whether coding all posts takes at most half of the time for trainings, on top of it."""
         posts = self._task.posts
         some = posts[:: len(posts) // SAMPLE + 1]
         begin = time.perf_counter()
         coder.candidate_keys(some)
         seconds = (time.perf_counter() - begin) * len(posts) / len(some)
-        if seconds > self.models.clock.left / 2:
+        if seconds > self.models.clock.seconds / 2:
             text = f"{self._name}: {SMALL_MODEL} not tried, it would take {seconds:.0f} s"
             self.models.tell("note", {"text": f"{text}; --encoder {SMALL_MODEL} takes it anyway"})
             return False
