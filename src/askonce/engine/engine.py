@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 KINDS: tuple[PostKind, ...] = ("question", "answer")
 MOST = 1000  # results
+TYPED, TYPED_DEPTH = "fused", 20  # how questions are ranked while they are being typed
 PAUSE = 0.5  # seconds between two looks at what other processes changed
 LAST_ASKS = 30  # seconds that closing waits for those who ask
 SAVE_EVERY = 120  # looks between two saves of vectors, about a minute
@@ -180,17 +181,18 @@ class Engine:
 
     def suggest(self, question: str, k: int = 5) -> list[SimilarQuestion]:
         """Similar questions while one is being typed: all stages but the slow pair model."""
-        return self.similar(question, k, "fused")
+        return self.similar(question, k, TYPED)
 
     def similar_many(
         self, questions: Sequence[str], k: int = 10, ranker: str = "best"
     ) -> list[list[SimilarQuestion]]:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
+        depth = TYPED_DEPTH if ranker == TYPED else DEPTH
         with self._asking() as searches:
             searches.need(ranker)
             search = searches.question
-            ranked = search.rank(questions, ranker, max(k, DEPTH))
+            ranked = search.rank(questions, ranker, max(k, depth))
             return [
                 similar_hits(self.archive, search, question, found, k)
                 for question, found in zip(questions, ranked, strict=True)

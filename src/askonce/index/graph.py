@@ -11,6 +11,7 @@ from askonce.index.base import IndexDamaged
 NEIGHBOURS = 24
 EFFORT = 64  # keys looked at for the place of a new one
 EXPLORED = 512  # keys looked at for a query: recall@50 of HyperQA's keys at 170k is 0.96
+LEAST_EXPLORED = 256
 LARGEST, SCALED = 60_000.0, 256.0  # float16 ends at 65,504; keys to come may be larger
 
 
@@ -47,7 +48,8 @@ class Graph:
     def nearest(self, key: np.ndarray, count: int) -> np.ndarray:
         """Rows whose keys have large inner products with a query's, the best first."""
         largest = float(np.abs(key).max(initial=0.0)) or 1.0
-        wanted = min(self.rows, max(count, EXPLORED))
+        # usearch explores as many as it is to return; fewer wanted need fewer explored
+        wanted = min(self.rows, max(count, LEAST_EXPLORED, min(EXPLORED, 3 * count)))
         found = self._index.search(key / np.float32(largest), wanted, threads=1)
         return found.keys.astype(np.int64)  # (c,)
 
@@ -75,6 +77,6 @@ def _empty(dim: int) -> Index:
         dtype="f16",
         connectivity=NEIGHBOURS,
         expansion_add=EFFORT,
-        expansion_search=EXPLORED,
+        expansion_search=1,  # what is wanted decides
         enable_key_lookups=False,
     )

@@ -184,6 +184,7 @@ class BagMatcher(Matcher):
         if not self.training:
             self.bag.tabulate(self.words.weight)
 
+    @torch.no_grad()
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """The length of each projected word: small for function words, great for telling ones."""
         sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
