@@ -3,7 +3,8 @@
 from askonce.archive.load import Summary, load
 from askonce.archive.open import BUILT_IN, open_archive
 from askonce.archive.snapshot import Snapshot
-from askonce.archive.store import Archive, Change, Revision, Written
+from askonce.archive.store import Archive, Change, Revision
+from askonce.archive.writing import Written
 
 __all__ = [
     "BUILT_IN",

@@ -4,15 +4,14 @@ Every write is one transaction, on the disk when the call returns. Each changed 
 change number, so whoever remembers the last number it saw can ask for all that came after.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, bindparam, case, func, inspect, or_, select, update
+from sqlalchemy import Connection, Engine, case, func, inspect, or_, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from sqlalchemy.pool import StaticPool
 
@@ -20,23 +19,11 @@ from askonce.archive import database
 from askonce.archive.rows import as_post, as_row, check
 from askonce.archive.snapshot import Snapshot
 from askonce.archive.tables import FORMAT, links, metadata, posts, revisions, state
+from askonce.archive.writing import CHUNK, Written, chunks, delete_rows, write_rows
 from askonce.errors import ArchiveUnavailable, AskonceError
 from askonce.types import Link, LinkKind, Post, PostKind
 
-CHUNK = 5000  # ids of one statement; SQLite takes 32,766
-# what makes an edit; votes and marks change too, but are no other text
-_TEXT = ("title", "body", "html")
-_COMPARED = (*_TEXT, "kind", "parent", "score", "accepted", "tags", "created", "deleted")
 _WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
-
-
-class Written(NamedTuple):
-    """What one write did to posts, and the archive's change number after it."""
-
-    added: int
-    changed: int
-    unchanged: int
-    change: int
 
 
 class Change(NamedTuple):
@@ -108,29 +95,7 @@ class Archive:
         """Add posts, or take the place of those with the same ids; add links. One transaction."""
         rows = {post.id: as_row(check(post)) for post in new}
         with self._writing() as connection:
-            known = _known(connection, list(rows))
-            added = [row for name, row in rows.items() if name not in known]
-            changed = [
-                row
-                for name, row in rows.items()
-                if name in known and any(row[key] != known[name][key] for key in _COMPARED)
-            ]
-            _check_kinds(changed, known)
-            change = _number(connection, [*added, *changed])
-            _keep_revisions(connection, changed, known)
-            if added:
-                connection.execute(posts.insert(), added)
-            if changed:
-                names = [name for name in changed[0] if name != "id"]
-                values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-                statement = update(posts).where(posts.c.id == bindparam("of")).values(values)
-                connection.execute(
-                    statement,
-                    [{"of": r["id"], **{f"new_{n}": r[n] for n in names}} for r in changed],
-                )
-            _add_links(connection, new_links)
-        unchanged = len(rows) - len(added) - len(changed)
-        return Written(len(added), len(changed), unchanged, change)
+            return write_rows(connection, rows, new_links)
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete posts, the answers of deleted questions too; the ids of all that are gone now.
@@ -138,22 +103,7 @@ class Archive:
         Their text, revisions and links go as well; unknown ids are no error.
         """
         with self._writing() as connection:
-            found: dict[str, str] = {}
-            for some in _chunks(list(ids)):
-                wanted = or_(posts.c.id.in_(some), posts.c.parent.in_(some))
-                query = select(posts.c.id, posts.c.kind).where(wanted, ~posts.c.deleted)
-                found |= {row.id: row.kind for row in connection.execute(query)}
-            rows: list[dict[str, Any]] = [{"of": name} for name in found]
-            _number(connection, rows)
-            for some in _chunks(list(found)):
-                connection.execute(revisions.delete().where(revisions.c.id.in_(some)))
-                ends = or_(links.c.source.in_(some), links.c.target.in_(some))
-                connection.execute(links.delete().where(ends))
-            if rows:
-                empty = {"title": "", "body": "", "html": "", "tags": "[]", "deleted": True}
-                statement = update(posts).where(posts.c.id == bindparam("of"))
-                connection.execute(statement.values(**empty, change=bindparam("change")), rows)
-        return list(found)
+            return delete_rows(connection, ids)
 
     # -- read -------------------------------------------------------------------------------------
 
@@ -198,7 +148,7 @@ class Archive:
         """The question that each was marked a duplicate of, where there is such a mark."""
         found: dict[str, str] = {}
         with self._reading() as connection:
-            for some in _chunks(list(ids)):
+            for some in chunks(list(ids)):
                 query = (
                     select(links.c.source, links.c.target)
                     .where(links.c.source.in_(some), links.c.kind == "duplicate")
@@ -212,7 +162,7 @@ class Archive:
         """The questions that each is linked with, in either direction."""
         found: dict[str, set[str]] = {}
         with self._reading() as connection:
-            for some in _chunks(list(ids)):
+            for some in chunks(list(ids)):
                 ends = or_(links.c.source.in_(some), links.c.target.in_(some))
                 query = select(links.c.source, links.c.target).where(ends)
                 for source, target in connection.execute(query):
@@ -373,7 +323,7 @@ class Archive:
 
     def _where(self, column: Any, ids: Sequence[str], columns: Iterable[Any]) -> Iterator[Any]:  # noqa: ANN401
         with self._reading() as connection:
-            for some in _chunks(list(ids)):
+            for some in chunks(list(ids)):
                 query = select(*columns).where(column.in_(some), ~posts.c.deleted)
                 yield from connection.execute(query)
 
@@ -431,61 +381,3 @@ def _create(engine: Engine, name: str) -> None:
                 connection.execute(state.insert(), {"one": 1, "format": FORMAT, "change": 0})
     except DBAPIError as error:
         raise ArchiveUnavailable(f"archive {name!r}: {error.orig}") from error
-
-
-def _chunks(ids: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(ids), CHUNK):
-        yield ids[start : start + CHUNK]
-
-
-def _known(connection: Connection, ids: list[str]) -> dict[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
-    for some in _chunks(ids):
-        rows = connection.execute(select(posts).where(posts.c.id.in_(some))).mappings()
-        found |= {row["id"]: row for row in rows}
-    return found
-
-
-def _check_kinds(rows: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[str, Any]]) -> None:
-    for row in rows:
-        before = known[row["id"]]
-        if before["kind"] != row["kind"] and not before["deleted"]:
-            raise AskonceError(
-                f"post {row['id']!r} is known as {before['kind']}, not {row['kind']}; "
-                "questions and answers need different ids"
-            )
-
-
-def _number(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
-    """Give each row the next change number; the last one that was given."""
-    raised = update(state).values(change=state.c.change + len(rows)).returning(state.c.change)
-    last = int(connection.execute(raised).scalar_one())
-    for number, row in enumerate(rows, start=last - len(rows) + 1):
-        row["change"] = number
-    return last
-
-
-def _keep_revisions(
-    connection: Connection,
-    changed: Sequence[Mapping[str, Any]],
-    known: Mapping[str, Mapping[str, Any]],
-) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    kept = []
-    for row in changed:
-        before = known[row["id"]]
-        if not before["deleted"] and any(row[key] != before[key] for key in _TEXT):
-            old = {key: before[key] for key in ("id", *_TEXT)}
-            kept.append(old | {"change": row["change"], "replaced": now})
-    if kept:
-        connection.execute(revisions.insert(), kept)
-
-
-def _add_links(connection: Connection, new: Iterable[Link]) -> None:
-    wanted = {(link.source, link.target, link.kind) for link in new if link.source != link.target}
-    for some in _chunks(sorted({source for source, _, _ in wanted})):
-        query = select(links).where(links.c.source.in_(some))
-        wanted -= {tuple(row) for row in connection.execute(query)}
-    if wanted:
-        rows = [dict(zip(("source", "target", "kind"), link, strict=True)) for link in wanted]
-        connection.execute(links.insert(), rows)
