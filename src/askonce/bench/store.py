@@ -116,7 +116,10 @@ class Store:
         self.folder = Path(folder)
         path = self.folder / STORE
         if not path.is_file():
-            raise AskonceError(f"{str(folder)!r} is no results store: it has no {STORE}")
+            raise AskonceError(
+                f"{str(folder)!r} is no results store: it has no {STORE}; "
+                f"`askonce bench … --out {folder}` makes one"
+            )
         self.facts = _read(path)
         if self.facts.get("format") != FORMAT:
             found = self.facts.get("format")
@@ -128,7 +131,9 @@ class Store:
         folder = Path(folder)
         if not (folder / STORE).is_file():
             if folder.is_dir() and any(folder.iterdir()):
-                raise AskonceError(f"{str(folder)!r} is no results store and not empty")
+                raise AskonceError(
+                    f"{str(folder)!r} is no results store and not empty; name a new folder"
+                )
             folder.mkdir(parents=True, exist_ok=True)
             write_json(folder / STORE, {"format": FORMAT, "quick": quick, "data": {}})
         store = cls(folder)

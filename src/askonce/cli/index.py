@@ -22,7 +22,9 @@ def command(
     from askonce.engine.lock import FolderLock
 
     if not archive.is_dir():
-        raise AskonceError(f"no archive folder {str(archive)!r}")
+        raise AskonceError(
+            f"no archive folder {str(archive)!r}; `askonce import … --into {archive}` makes one"
+        )
     Archive.open(archive).close()  # an error before anything is thrown away
     if rebuild:
         lock = FolderLock(archive / "index")
