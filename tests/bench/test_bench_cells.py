@@ -11,9 +11,10 @@ from askonce.bench.names import default_names, row_of
 from askonce.bench.rows.cross_encoder import _placed
 from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
 from askonce.bench.run import Bench, rows_of
-from askonce.bench.setup import bench_data
+from askonce.bench.setup import bench_data, fewer
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
+from askonce.types import Dataset, Pool, Post
 
 PRETRAIN = "\n[pretrain]\nepochs = 2\n"
 
@@ -58,6 +59,14 @@ def test_quick_cells_learn_from_few_pools(setup, place, split_writer):
     assert len(full.splits["train"]) == 1200
     assert len(quick.splits["train"]) == 1000
     assert len(quick.splits["test"]) == 10
+
+
+def test_quick_cells_read_few_posts_beside_the_pools(monkeypatch):
+    monkeypatch.setattr("askonce.bench.setup.QUICK_CORPUS", 2)
+    posts = [Post(f"p{n}", title=f"t{n}") for n in range(9)]
+    pool = Pool(Post("q", title="t"), (posts[7], posts[3]), (1, 0))
+    dataset = Dataset("d", {"train": (pool,), "test": (pool,)}, corpus=posts)
+    assert [p.id for p in fewer(dataset, {"test": "trec"}).corpus] == ["p3", "p7", "p0", "p1"]
 
 
 def test_fusion_of_two_runs_by_hand():

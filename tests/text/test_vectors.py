@@ -270,3 +270,16 @@ def test_glove_covers_the_benchmarks(data_folder):
     assert coverage(insurance, glove).tokens > 0.94
     assert coverage(trec, glove).tokens > 0.92
     np.testing.assert_allclose(glove["the"][:4], [-0.0382, -0.2449, 0.7281, -0.3996], atol=1e-4)
+
+
+def test_numbers_without_a_vector_are_near_others_of_their_shape():
+    vocabulary = Vocabulary.build([["1969", "1984", "12th", "31st", "alpha", "7"]])
+    known = WordVectors(["known"], np.full((1, 50), 2.0, np.float32))
+    table = dict(zip(vocabulary.words, vectors_for(vocabulary, known), strict=True))
+    unit = {word: row / np.linalg.norm(row) for word, row in table.items() if word != "<pad>"}
+    assert unit["1969"] @ unit["1984"] > 0.9  # 1 / (1 + OWN_PART²)
+    assert max(abs(unit["1969"] @ unit[w]) for w in ("12th", "31st", "alpha", "7")) < 0.5
+    assert np.linalg.norm(table["1969"]) == pytest.approx(np.linalg.norm(known.matrix[0]))
+    assert np.abs(table["alpha"]).max() <= 0.25
+    alone = vectors_for(Vocabulary.build([["1984"]]), known)[2]
+    assert np.array_equal(alone, table["1984"])

@@ -14,6 +14,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import load_file
 
 from askonce.errors import AskonceError
+from askonce.text.batch import Batch
 from askonce.training.batches import Collator, GroupScorer
 from askonce.training.groups import Group, GroupSampler
 from askonce.training.loop import dev_report, group_losses, mined, rate, train
@@ -55,6 +56,18 @@ def one_step(small, folder, train_words=True, **changes):
 def test_learning_rates_of_the_papers(changes, expected):
     config = TrainSettings(rate=1.1, **changes)
     assert [rate(config, epoch) for epoch in range(1, 7)] == pytest.approx(expected)
+
+
+def test_overlap_features_are_standardised_by_training_pairs(small, tmp_path):
+    told = small.recipe("qrnn", small.tiny("qrnn", overlap=True), epochs=1)
+    dataset = small.made()
+    overlap = small.run(tmp_path, told, dataset=dataset).ranker.model.overlap
+    lexicon = small.ranker(told, dataset).lexicon
+    pairs = [(p.query, c) for p in dataset.splits["train"] for c in p.candidates]
+    views = [Batch([lexicon.numbers(pair[side]) for pair in pairs]).text for side in (0, 1)]
+    features = overlap(*views)  # of the saved and loaded ranker
+    torch.testing.assert_close(features.mean(0), torch.zeros(4), atol=1e-5, rtol=0)
+    torch.testing.assert_close(features.std(0, correction=0), torch.ones(4))
 
 
 def test_the_rate_of_the_epoch_is_the_one_that_is_used(small, tmp_path):

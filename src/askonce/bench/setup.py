@@ -7,12 +7,13 @@ from pathlib import Path
 from askonce.datasets import load_dataset
 from askonce.errors import AskonceError
 from askonce.evaluation import METRICS
-from askonce.types import Dataset, Pool, ProtocolName, Split
+from askonce.types import Dataset, Pool, ProtocolName, Split, candidates
 
 RAW_TOO = {"trecqa": ("test-raw", "test-clean")}  # papers report one or the other
 ACCURACY = ("insuranceqa", "insuranceqa-v1", "insuranceqa-package")  # papers report P@1 alone
 QUICK_TRAIN, QUICK_SCORED = 4_000, 10_000  # candidates that a quick bench learns from, and ranks
 QUICK_POOLS = 100  # but at least this many questions to learn from
+QUICK_CORPUS = 1_000  # posts outside of all pools, which pre-training would else read for long
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def bench_data(name: str, setup: Setup) -> BenchData:
     if dataset.dev in dataset.splits:
         names = [dataset.dev, *(name for name in names if name != dataset.dev)]
     scored = {name: setup.protocol or protocol_of(dataset, name) for name in names}
-    return BenchData(_fewer(dataset, scored) if setup.quick else dataset, scored)
+    return BenchData(fewer(dataset, scored) if setup.quick else dataset, scored)
 
 
 def protocol_of(dataset: Dataset, split: str) -> ProtocolName:
@@ -83,13 +84,17 @@ def _resolved(dataset: Dataset, split: str) -> str:
     return name
 
 
-def _fewer(dataset: Dataset, scored: dict[str, ProtocolName]) -> Dataset:
+def fewer(dataset: Dataset, scored: dict[str, ProtocolName]) -> Dataset:
+    """The dataset with few pools, and few posts beside them: what a quick bench reads."""
     splits: dict[str, Split] = {}
     for name, pools in dataset.splits.items():
         most, least = (QUICK_SCORED, 1) if name in scored else (QUICK_TRAIN, QUICK_POOLS)
         all_count = scored.get(name) == "trec"  # else a question without a right answer is no work
         splits[name] = _some([p for p in pools if p.positives or all_count], most, least)
-    return replace(dataset, splits=splits)
+    pooled = {post.id for pools in splits.values() for post in candidates(pools)}
+    beside = [post for post in dataset.corpus if post.id not in pooled]
+    kept = [post for post in dataset.corpus if post.id in pooled]
+    return replace(dataset, splits=splits, corpus=[*kept, *beside[:QUICK_CORPUS]])
 
 
 def _some(pools: Sequence[Pool], most: int, least: int) -> tuple[Pool, ...]:

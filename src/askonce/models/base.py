@@ -114,6 +114,9 @@ class Matcher(nn.Module, ABC):
         """The words that the model weighs, where it weighs any."""
         return ()
 
+    def fit_inputs(self, query: View, candidate: View) -> None:
+        """Scale what is not learnt by a sample of training pairs, once before training."""
+
     def prepare(self) -> None:
         """Move what no longer changes into tables, once training is over; ``train()`` undoes it."""
 

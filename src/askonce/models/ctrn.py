@@ -65,11 +65,14 @@ class LogOdds(nn.Module):
 
     def __init__(self, sizes: list[int], dropout: float) -> None:
         super().__init__()
-        self.dense = dense_layers([*sizes, 2], dropout)
+        drop, *layers = dense_layers([*sizes, 2], dropout)
+        self.drop, self.dense = drop, nn.Sequential(*layers)
 
     def forward(self, query: Tensor, candidate: Tensor, features: Tensor) -> Tensor:
         """How much likelier right than wrong, one value per row."""
-        wrong, right = self.dense(torch.cat([query, candidate, features], dim=1)).unbind(1)
+        # four features among hundreds of states: dropout would take away what they tell
+        read = [self.drop(query), self.drop(candidate), features]
+        wrong, right = self.dense(torch.cat(read, dim=1)).unbind(1)
         return right - wrong  # (B,)
 
 

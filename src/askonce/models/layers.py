@@ -91,7 +91,8 @@ class Overlap(nn.Module):
     """The four word-overlap features of Severyn & Moschitti, with a true idf and a true stop list.
 
     With Q and A the sets of words: |Q∩A| / (|Q|+|A|), then Σ idf(Q∩A) / (|Q|+|A|), then both
-    again without stop words. idf(w) = ln(N/df); an unknown word counts as seen once.
+    again without stop words. idf(w) = ln(N/df); an unknown word counts as seen once. All four are
+    small numbers beside the states of a network, so ``fit`` has them standardised.
     """
 
     size = 4
@@ -101,11 +102,26 @@ class Overlap(nn.Module):
         idf = (words.documents / words.document_frequency.clamp_min(1).double()).log().clamp_min(0)
         self.register_buffer("idf", idf.float(), persistent=False)
         self.register_buffer("stop", words.stop, persistent=False)
+        self.register_buffer("mean", torch.zeros(self.size))
+        self.register_buffer("spread", torch.ones(self.size))
         self.idf: Tensor
         self.stop: Tensor
+        self.mean: Tensor
+        self.spread: Tensor
 
     def forward(self, query: View, candidate: View) -> Tensor:
-        """Four features per pair."""
+        """Four features per pair, standardised once ``fit`` has seen some."""
+        return (self.shares(query, candidate) - self.mean) / self.spread  # (B, 4)
+
+    def fit(self, query: View, candidate: View) -> None:
+        """Take the mean and the spread of these pairs as those of all."""
+        shares = self.shares(query, candidate)  # (B, 4)
+        self.mean.copy_(shares.mean(0))
+        spread = shares.std(0, correction=0)
+        self.spread.copy_(torch.where(spread > 0, spread, 1))  # one that never varies stays zero
+
+    def shares(self, query: View, candidate: View) -> Tensor:
+        """The four features as they are defined."""
         in_query, in_candidate = first_occurrence(query), first_occurrence(candidate)
         shared = in_query & found_in(query, candidate)  # (B, Tq)
         idf = self.idf[query.ids]  # (B, Tq)

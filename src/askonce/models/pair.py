@@ -15,7 +15,7 @@ from askonce.text.batch import Batch, View
 class PairConfig:
     """Settings that every pair model takes."""
 
-    overlap: bool = False  # the four word-overlap features join the last layer
+    overlap: bool = False  # the four word-overlap features, standardised, join the last layer
     flags: bool = False  # each word says whether the partner text has it too
     train_words: bool = False  # update the word vectors
 
@@ -54,6 +54,11 @@ class PairMatcher(Matcher):
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """One score per row from both sides' states and the features (B, feature_dim)."""
 
+    def fit_inputs(self, query: View, candidate: View) -> None:
+        """Standardise the overlap features by those of these pairs."""
+        if self.overlap is not None:
+            self.overlap.fit(query, candidate)
+
     def read(self, batch: Batch, side: Side) -> States:
         """States of each text alone; only its words when match flags are on."""
         view = batch.text
@@ -86,11 +91,16 @@ class PairMatcher(Matcher):
 
 
 class FeatureLift(nn.Module):
-    """Adds weighted overlap features to a score that has no dense layer of its own."""
+    """Adds weighted overlap features to a score that has no dense layer of its own.
+
+    The weights start at zero, so that training starts with the similarity alone.
+    """
 
     def __init__(self, features: int) -> None:
         super().__init__()
         self.linear = nn.Linear(features, 1, bias=False) if features else None
+        if self.linear is not None:
+            nn.init.zeros_(self.linear.weight)
 
     def forward(self, score: Tensor, features: Tensor) -> Tensor:
         """Score plus weighted features; the score itself when there are none."""

@@ -1,6 +1,7 @@
 """Word vectors: hold them, join two sets of them, and lay them out for a vocabulary."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,8 @@ from askonce.errors import ConfigError
 from askonce.text.vocabulary import PAD, SPECIAL, Vocabulary
 
 RANGE = 0.25  # random vectors are uniform in ±RANGE, as is usual since Kim's CNN
+OWN_PART = 0.2  # how far a number without a vector turns from its shape's direction
+_DIGIT = re.compile("[0-9]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,9 @@ def vectors_for(
     """The table of word vectors for a model, one row per word of the vocabulary.
 
     A word without a vector gets a random one that depends on the word and the seed alone, so it is
-    the same in every vocabulary. Padding is zeros. ``dim`` is needed only without ``vectors``.
+    the same in every vocabulary. Beside given vectors, which often lack numbers, a word with digits
+    gets one that is near those of its shape: what is learnt of 1969 holds for 1984. Padding is
+    zeros. ``dim`` is needed only without ``vectors``.
     """
     if vectors is None:
         vectors = WordVectors([], np.empty((0, 100 if dim is None else dim), np.float32))
@@ -104,8 +109,19 @@ def vectors_for(
     table[rows >= 0] = vectors.matrix[rows[rows >= 0]]
     unknown = np.flatnonzero(rows < 0)
     table[unknown] = _random_vectors([vocabulary.words[n] for n in unknown], vectors.dim, seed)
+    numeric = [n for n in unknown if n >= len(SPECIAL) and _DIGIT.search(vocabulary.words[n])]
+    if len(vectors) and numeric:
+        words = [vocabulary.words[n] for n in numeric]
+        table[numeric] = _mean_norm(vectors.matrix) * _shape_vectors(words, vectors.dim, seed)
     table[PAD] = 0
     return table
+
+
+def _shape_vectors(words: Sequence[str], dim: int, seed: int) -> np.ndarray:
+    """Directions shared by all words of a shape, such as 0000 or 00th, each turned a little."""
+    shapes = [_DIGIT.sub("0", word) for word in words]
+    common, own = (_unit(_random_vectors(texts, dim, seed)) for texts in (shapes, words))
+    return _unit(common + OWN_PART * own)  # (words, E)
 
 
 def _random_vectors(words: Sequence[str], dim: int, seed: int) -> np.ndarray:
@@ -114,6 +130,10 @@ def _random_vectors(words: Sequence[str], dim: int, seed: int) -> np.ndarray:
     raw = b"".join(hashlib.shake_128(key).digest(4 * dim) for key in keys)
     numbers = np.frombuffer(raw, "<u4").reshape(len(words), dim)  # (words, E)
     return ((numbers / 2**31 - 1) * RANGE).astype(np.float32)
+
+
+def _unit(matrix: np.ndarray) -> np.ndarray:
+    return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
 
 
 def _mean_norm(matrix: np.ndarray) -> float:

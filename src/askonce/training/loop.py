@@ -29,6 +29,8 @@ from askonce.types import Dataset, Split
 Tell = Callable[[str, dict[str, Any]], None]  # called with "step" or "epoch" and its figures
 Stop = Callable[[], bool]  # asked after each epoch whether the time is over
 
+SHOWN_POOLS, SHOWN = 200, 10  # pools, and pairs of each, by which inputs are scaled
+
 OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamax": torch.optim.Adamax,
@@ -71,6 +73,7 @@ def train(
     ranker.model.train()  # drops tables, which processes would else go on sharing
     scorer, optimizer = fabric.setup(GroupScorer(ranker.model), optimizer)
     told = as_dict(recipe) | {"weights to start from": checkpoint.fingerprint(ranker.model)}
+    fit_inputs(ranker, split_of(dataset, config.split or dataset.train), collator, fabric)
     progress = checkpoint.load(folder / "checkpoint", told, ranker.model, optimizer)
     ranker.model.eval()
     ranker.model.prepare()  # as after an epoch, so that a resumed run scores alike
@@ -116,6 +119,18 @@ def train(
         tell("epoch", record | {"best": progress.best_epoch == number})
     fabric.barrier()
     return Outcome(Ranker.load(folder), progress)
+
+
+def fit_inputs(ranker: Ranker, pools: Split, collator: Collator, fabric: Fabric) -> None:
+    """Show the model some training pairs, spread evenly, so that it can scale its inputs."""
+    some = pools[:: max(1, len(pools) // SHOWN_POOLS)]
+    groups = [Group(p.query, p.candidates[:SHOWN], p.labels[:SHOWN]) for p in some if p.candidates]
+    if groups:
+        batch = collator.collate(groups).to(fabric.device)
+        views = batch.queries.text, batch.candidates.text
+        ranker.model.fit_inputs(
+            views[0].select(batch.query_of), views[1].select(batch.candidate_of)
+        )
 
 
 def rate(config: TrainSettings, epoch: int) -> float:
