@@ -313,6 +313,17 @@ def test_two_processes_agree_with_one(small, tmp_path):
         lines = (tmp_path / "two" / name / "metrics.jsonl").read_text().splitlines()
         losses = [json.loads(line)["loss"] for line in lines]
         assert losses == pytest.approx([r["loss"] for r in one.progress.history], abs=1e-5)
+    for name in small.PRETRAINED:
+        place = f"pretrained-{name}"
+        expected = small.pretrained(name, tmp_path / "one" / place)
+        (lines,) = (tmp_path / "two" / place).glob("*.jsonl")
+        found = [json.loads(line) for line in lines.read_text().splitlines()]
+        assert [r.get("loss") for r in found] == pytest.approx(
+            [r.get("loss") for r in expected], abs=1e-5
+        )
+        one, two = (load_file(tmp_path / n / place / "model.safetensors") for n in ("one", "two"))
+        for key, value in one.items():  # Adam divides by the gradient's size, which may be tiny
+            torch.testing.assert_close(two[key], value, atol=1e-4, rtol=0)
 
 
 def test_a_run_is_not_resumed_from_other_weights(small, tmp_path):

@@ -15,6 +15,8 @@ class Block(ABC):
 
     title: str
     about: str
+    # whether it shows sentences of the dataset, which not everyone may hand on
+    quotes: bool = field(default=False, kw_only=True)
 
     @abstractmethod
     def html(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from askonce.bench.blocks import Block
 from askonce.bench.figures import FIGURES
-from askonce.bench.results import ResultTable, tables
+from askonce.bench.results import tables
 from askonce.bench.store import Store
 from askonce.bench.table import grid
 
@@ -34,17 +34,19 @@ figure{margin:.5rem 0}svg,img{max-width:100%;height:auto}nav a{margin-right:1rem
 """
 
 
-def blocks(store: Store, found: Sequence[ResultTable]) -> list[Block]:
-    """The main tables, then every figure for which the store has what it needs."""
-    made: list[Block] = [grid(table) for table in found]
+def blocks(store: Store, texts: bool = True) -> list[Block]:
+    """The main tables, then every figure for which the store has what it needs.
+
+    Without ``texts``, those that quote sentences of a dataset are left out.
+    """
+    made: list[Block] = [grid(table) for table in tables(store)]
     for name in FIGURES.names():
         made += FIGURES[name](store)
-    return made
+    return [block for block in made if texts or not block.quotes]
 
 
-def html_page(store: Store) -> str:
+def html_page(store: Store, parts: Sequence[Block]) -> str:
     """The whole page."""
-    parts = blocks(store, tables(store))
     links = "".join(f'<a href="#b{n}">{escape(b.title)}</a> ' for n, b in enumerate(parts))
     quick = f"<p class=quick>{QUICK}</p>" if store.quick else ""
     body = "".join(
@@ -61,11 +63,11 @@ def html_page(store: Store) -> str:
     )
 
 
-def markdown_page(store: Store, path: Path) -> str:
+def markdown_page(store: Store, parts: Sequence[Block], path: Path) -> str:
     """The same as Markdown; pictures go into a folder beside the file."""
     folder = path.with_name(f"{path.stem}-figures")
     lines = ["# Results", "", *([QUICK, ""] if store.quick else []), ABOUT, "", _versions(store)]
-    for number, block in enumerate(blocks(store, tables(store)), start=1):
+    for number, block in enumerate(parts, start=1):
         content = block.markdown(folder, f"figure-{number}")
         lines += ["", f"## {block.title}", block.about, "", content]
     return "\n".join(lines) + "\n"

@@ -114,6 +114,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
+        self._datasets: dict[tuple[str, str], Dataset] = {}  # many figures want the same texts
         path = self.folder / STORE
         if not path.is_file():
             raise AskonceError(
@@ -159,7 +160,11 @@ class Store:
     def dataset(self, name: str) -> Dataset | None:
         """The dataset with its texts, from where the bench read it; none if it is gone."""
         place = self.facts["data"].get(name)
-        return load_dataset(name, place) if place and Path(place).is_dir() else None
+        if not place or not Path(place).is_dir():
+            return None
+        if (name, place) not in self._datasets:
+            self._datasets[name, place] = load_dataset(name, place)
+        return self._datasets[name, place]
 
     def datasets(self) -> list[str]:
         """Datasets with a finished cell."""

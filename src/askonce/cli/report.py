@@ -20,24 +20,35 @@ def command(
     summary: Annotated[
         Path | None, typer.Option("--summary", help="Write one JSON entry per row and metric.")
     ] = None,
+    readme: Annotated[
+        Path | None,
+        typer.Option("--readme", help="Put the small table between the marks of this file."),
+    ] = None,
+    texts: Annotated[
+        bool, typer.Option("--texts/--no-texts", help="Show figures that quote the datasets.")
+    ] = True,
     json: JsonFlag = False,
 ) -> None:
     """Show the results of benches beside the papers' numbers, BM25 and MiniLM."""
-    from askonce.bench.report import html_page, markdown_page
+    from askonce.bench.report import blocks, html_page, markdown_page
     from askonce.bench.results import records, tables
     from askonce.bench.results import summary as entries
+    from askonce.bench.short_table import put_between_marks, short_table
     from askonce.bench.store import Store
     from askonce.bench.table import terminal
 
     opened = Store(store)
+    parts = blocks(opened, texts) if html or markdown else []
     if html is not None:
-        html.write_text(html_page(opened), "utf-8")
+        html.write_text(html_page(opened, parts), "utf-8")
     if markdown is not None:
-        markdown.write_text(markdown_page(opened, markdown), "utf-8")
+        markdown.write_text(markdown_page(opened, parts, markdown), "utf-8")
     if summary is not None:
         write_json(entries(tables(opened), opened), summary)
+    if readme is not None:
+        put_between_marks(short_table(entries(tables(opened), opened)), readme)
     if json:
         write_json(records(tables(opened)))
-    elif not (html or markdown or summary):
+    elif not (html or markdown or summary or readme):
         for table in tables(opened):
             console().print(terminal(table))

@@ -12,13 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
 from askonce.models.base import Side, Words
 from askonce.models.cabin import Cabin
-from askonce.models.language_model import LanguageModel, perplexity
+from askonce.models.language_model import LanguageLosses, LanguageModel, perplexity
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training import checkpoint
@@ -26,6 +27,7 @@ from askonce.training.batches import BUCKET
 from askonce.training.denormals import flushed_denormals
 from askonce.training.groups import split_of
 from askonce.training.loop import OPTIMISERS, Tell
+from askonce.training.processes import add_up_gradients, added_up, alone, own_part
 from askonce.types import Dataset, Post, candidates
 
 SIDES: tuple[Side, ...] = ("query", "candidate")
@@ -67,6 +69,7 @@ def pretrain_language_models(
     settings: LanguageModelSettings,
     folder: Path,
     tell: Tell = lambda kind, figures: None,
+    fabric: Fabric | None = None,
 ) -> list[dict[str, Any]]:
     """Teach a CABIN ranker how queries and candidates are written, without any label.
 
@@ -76,7 +79,8 @@ def pretrain_language_models(
     """
     if not isinstance(ranker.model, Cabin):
         raise ConfigError(f"{ranker.name!r} has no language models to train; only 'cabin' has")
-    learners = {side: _Learner(ranker, settings, side) for side in SIDES}
+    fabric = fabric or alone()
+    learners = {side: _Learner(ranker, settings, side, fabric) for side in SIDES}
     models = [learner.model for learner in learners.values()]
     ranker.model.load_language_models(*models)  # what cannot fit is told before the work
     texts = texts_to_read(dataset, settings.split or dataset.train)
@@ -85,7 +89,9 @@ def pretrain_language_models(
         history += learner.learn(_codes(ranker, texts[side]), folder, history, tell)
     ranker.model.load_language_models(*models)
     ranker.card = {"dataset": dataset.name, "pre-trained": "language models", **_best(history)}
-    ranker.save(folder)
+    if fabric.global_rank == 0:
+        ranker.save(folder)
+    fabric.barrier()
     return history
 
 
@@ -127,14 +133,17 @@ class _Learner(nn.Module):
     Both are in the checkpoint, so a resumed run still knows what was best.
     """
 
-    def __init__(self, ranker: Ranker, settings: LanguageModelSettings, side: Side) -> None:
+    def __init__(
+        self, ranker: Ranker, settings: LanguageModelSettings, side: Side, fabric: Fabric
+    ) -> None:
         super().__init__()
-        self.settings, self.side = settings, side
+        self.settings, self.side, self.fabric = settings, side, fabric
         config, vectors = ranker.model.config, ranker.model.get_parameter("words.weight")
         words = Words.of(ranker.lexicon.vocabulary, vectors.detach().numpy())
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(2 * settings.seed + SIDES.index(side))
             self.model = LanguageModel(words, config.hidden, config.layers)
+        self.model.to(fabric.device)
         self.best = deepcopy(self.model.recurrence)
 
     def learn(
@@ -180,8 +189,10 @@ class _Learner(nn.Module):
                 progress.best_epoch, progress.best_value = progress.epoch, chance
                 self.best.load_state_dict(self.model.recurrence.state_dict())
             progress.done = progress.epoch - progress.best_epoch >= settings.patience
-            checkpoint.save(place, progress, told, self, optimizer)
-            _write(folder, before + progress.history)
+            if self.fabric.global_rank == 0:
+                checkpoint.save(place, progress, told, self, optimizer)
+                _write(folder, before + progress.history)
+            self.fabric.barrier()
             tell("epoch", record | {"best": best})
         self.model.recurrence.load_state_dict(self.best.state_dict())
         return progress.history
@@ -191,19 +202,28 @@ class _Learner(nn.Module):
     ) -> float:
         """Mean of -ln p per word and direction, over the epoch as it went by."""
         rng = np.random.default_rng((self.settings.seed, epoch))
+        weights = [value for value in self.model.parameters() if value.requires_grad]
         total, words, done = 0.0, 0, 0
         for some in _batches(texts, self.settings.batch_size, rng):
-            forward, backward, count = self.model.losses(View.of(some))
-            loss = (forward + backward) / count
+            own, busy = own_part(some, self.fabric)
+            forward, backward, count = self._losses(own)
+            loss = (forward + backward) * busy / sum(map(len, some))  # of the words of all
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+            add_up_gradients(weights, self.fabric)
+            nn.utils.clip_grad_norm_(weights, self.settings.clip)
             optimizer.step()
-            total, words = total + float(loss.detach()) * count / 2, words + count
-            done += len(some)
+            total += float((forward + backward).detach()) * busy / 2
+            words, done = words + count * busy, done + len(some)
             figures = {"side": self.side, "epoch": epoch, "done": done, "of": len(texts)}
-            tell("step", figures | {"loss": total / words})
+            tell("step", figures | {"loss": total / max(words, 1)})
+        total, words = added_up(
+            torch.tensor([total, words], dtype=torch.float64), self.fabric
+        ).tolist()
         return total / words
+
+    def _losses(self, texts: Sequence[np.ndarray]) -> LanguageLosses:
+        return self.model.losses(View.of(texts).to(self.fabric.device))
 
     @torch.inference_mode()
     def perplexities(self, texts: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -212,7 +232,7 @@ class _Learner(nn.Module):
         forward = backward = 0.0
         words = 0
         for start in range(0, len(texts), self.settings.batch_size):
-            some = self.model.losses(View.of(texts[start : start + self.settings.batch_size]))
+            some = self._losses(texts[start : start + self.settings.batch_size])
             forward, backward = forward + float(some.forward), backward + float(some.backward)
             words += some.words
         return perplexity(forward, words), perplexity(backward, words)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
@@ -23,6 +23,7 @@ from askonce.training.checkpoint import Progress
 from askonce.training.denormals import flushed_denormals
 from askonce.training.groups import Group, GroupSampler, split_of
 from askonce.training.losses import LOSSES
+from askonce.training.processes import added_up, alone, own_part
 from askonce.training.recipe import Recipe, TrainSettings
 from askonce.types import Dataset, Split
 
@@ -63,7 +64,7 @@ def train(
     The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``. A run that
     ``stop`` ended is over: it does not go on.
     """
-    fabric = fabric or Fabric(accelerator="cpu", devices=1)
+    fabric = fabric or alone()
     config = recipe.train
     dev = dev_split(dataset)
     sampler = GroupSampler(dataset, config.split or dataset.train, config.negatives, config.seed)
@@ -104,7 +105,10 @@ def train(
         report = dev_report(ranker, dev, dataset)
         record = {
             "epoch": number,
-            "loss": over_processes(total, fabric) / count,
+            # shares are such that the mean over processes is the loss of all groups
+            "loss": float(added_up(torch.tensor(total, dtype=torch.float64), fabric))
+            / fabric.world_size
+            / count,
             "rate": rate(config, number),
             "seconds": round(time.perf_counter() - begin, 3),
             "dev": report.metrics,
@@ -154,11 +158,10 @@ def own_batch(
     Gradients of several processes are averaged, hence the number of processes in the factor.
     """
     in_batch = config.negatives.source == "batch"
-    own = list(groups[fabric.global_rank :: fabric.world_size]) or [groups[0]]
-    idle = fabric.global_rank >= len(groups)
+    own, busy = own_part(groups, fabric)
     if config.negatives.hardest_of and not in_batch:
         own = mined(own, collator, config, ranker, fabric)
-    share = 0.0 if idle else fabric.world_size / len(groups)
+    share = fabric.world_size / len(groups) if busy else 0.0
     return collator.collate(own, groups if in_batch else None).to(fabric.device), share
 
 
@@ -213,14 +216,6 @@ def finite(loss: Tensor, epoch: int) -> float:
             f"the loss became {value} in epoch {epoch}; lower train.rate or set train.clip"
         )
     return value
-
-
-def over_processes(total: float, fabric: Fabric) -> float:
-    """The mean over processes; shares are such that this is the loss of all groups."""
-    if fabric.world_size == 1:
-        return total
-    mean = fabric.all_reduce(torch.tensor(total, device=fabric.device), reduce_op="mean")
-    return float(cast(Tensor, mean))
 
 
 def dev_split(dataset: Dataset) -> Split:

@@ -9,6 +9,7 @@ from askonce.training.language_models import LanguageModelSettings, pretrain_lan
 from askonce.training.loop import Tell
 from askonce.training.prepare import untrained
 from askonce.training.pretraining import PretrainSettings, pretrain
+from askonce.training.processes import launched
 from askonce.training.recipe import Recipe
 from askonce.types import Dataset
 
@@ -22,9 +23,10 @@ def pretrain_recipe(
     tell: Tell,
 ) -> list[dict[str, Any]]:
     """CABIN learns two language models, the question encoders an encoder-decoder."""
+    fabric = launched()
     ranker = untrained(recipe, dataset, vectors)
     if recipe.model == "cabin":
         language = settings(LanguageModelSettings, table, "pretrain.")
-        return pretrain_language_models(ranker, dataset, language, folder, tell)
+        return pretrain_language_models(ranker, dataset, language, folder, tell, fabric)
     told = settings(PretrainSettings, table, "pretrain.")
-    return pretrain(ranker, dataset, told, folder, tell)
+    return pretrain(ranker, dataset, told, folder, tell, fabric)

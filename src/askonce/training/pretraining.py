@@ -32,6 +32,7 @@ from askonce.training.pretraining_figures import (
 )
 from askonce.training.pretraining_pairs import pretraining_pairs
 from askonce.training.pretraining_plot import draw
+from askonce.training.processes import added_up, alone, own_part
 from askonce.types import Dataset
 
 MODELS = ("rcnn", "lstm", "gru")  # section 4.2; the paper's CNN learns from marked pairs only
@@ -77,7 +78,7 @@ def pretrain(
     encoder = pretrainable(ranker)
     material = Material(ranker, encoder, dataset, settings.seed)
     model = seeded(encoder, settings)
-    trainer = Trainer(model, settings, fabric or Fabric(accelerator="cpu", devices=1))
+    trainer = Trainer(model, settings, fabric or alone())
     told = as_dict(settings) | {"dataset": dataset.name, "model": as_dict(encoder.config)}
     progress = checkpoint.load(folder / CHECKPOINT, told, model, trainer.optimizer)
     if not progress.history:
@@ -87,7 +88,9 @@ def pretrain(
     while progress.epoch < settings.epochs and not progress.done:
         number = progress.epoch + 1
         begin = time.perf_counter()
-        torch.manual_seed(1_000_003 * settings.seed + number)  # dropout, the same after a resume
+        # dropout: the same after a resume, another on each process
+        rank = trainer.fabric.global_rank
+        torch.manual_seed(1_000_003 * settings.seed + number + 15_485_863 * rank)
         model.train()
         total, words, done = 0.0, 0, 0
         for batch in shuffled(material.train, settings.batch_size, (settings.seed, number)):
@@ -96,7 +99,10 @@ def pretrain(
                 total, words = total + nll, words + count
             done += len(batch)
             so_far = {"epoch": number, "done": done, "of": len(material.train)}
-            tell("step", so_far | {"loss": total / words})
+            tell("step", so_far | {"loss": total / max(words, 1)})
+        total, words = added_up(
+            torch.tensor([total, words], dtype=torch.float64), trainer.fabric
+        ).tolist()
         record = {"epoch": number, "loss": total / words, **material.figures(model)}
         record["seconds"] = round(time.perf_counter() - begin, 3)
         progress.epoch = number
@@ -170,16 +176,15 @@ class Trainer:
         self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]
     ) -> tuple[float, int]:
         """One step of the optimiser; gives Σ -ln p of this process's texts and their words."""
-        own = slice(self.fabric.global_rank, None, self.fabric.world_size)
-        idle = not targets[own]
-        own = slice(1) if idle else own
-        nll = self._wrapped(self._view(sources[own]), self._view(targets[own]))
+        own, busy = own_part(list(zip(sources, targets, strict=True)), self.fabric)
+        texts, titles = zip(*own, strict=True)
+        nll = self._wrapped(self._view(texts), self._view(titles))
         # gradients of several processes are averaged, hence their number in the factor
-        share = 0.0 if idle else self.fabric.world_size / len(targets)
+        share = self.fabric.world_size / len(targets) if busy else 0.0
         self.optimizer.zero_grad()
         self.fabric.backward(nll * share + self._penalty())
         self.optimizer.step()
-        return float(nll.detach()), sum(len(words) + 1 for words in targets[own])
+        return (float(nll.detach()), sum(len(words) + 1 for words in titles)) if busy else (0.0, 0)
 
     def _view(self, texts: Sequence[np.ndarray]) -> View:
         return View.of(texts).to(self.fabric.device)

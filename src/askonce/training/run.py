@@ -1,16 +1,14 @@
 """One run from recipe to figures: make the ranker, train it, measure it beside BM25."""
 
-import os
 from pathlib import Path
 from typing import Any
-
-from lightning_fabric import Fabric
 
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
 from askonce.training.loop import Tell, train
 from askonce.training.prepare import start_from, untrained
+from askonce.training.processes import launched
 from askonce.training.recipe import Recipe
 from askonce.types import Dataset, Split
 
@@ -44,15 +42,6 @@ def run_recipe(
         "seconds": round(sum(record["seconds"] for record in outcome.progress.history), 1),
         "figures": measured,
     }
-
-
-def launched() -> Fabric:
-    """One process, on a GPU when there is one; under torchrun, as many as it started."""
-    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    machines = int(os.environ.get("GROUP_WORLD_SIZE", "1"))
-    fabric = Fabric(accelerator="auto", devices=processes, num_nodes=machines)
-    fabric.launch()
-    return fabric
 
 
 def has(dataset: Dataset, role: str) -> bool:

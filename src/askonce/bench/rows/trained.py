@@ -53,7 +53,7 @@ class TrainedRow(Row):
     def run(self, task: Task) -> Outcome:
         """Train in the cell's folder, going on where a stopped run ended; then score."""
         from askonce.training.loop import train
-        from askonce.training.run import launched
+        from askonce.training.processes import launched
 
         need_texts(self, task.data)
         recipe, pretraining = self._shortened() if task.quick else (self.recipe, self.pretraining)

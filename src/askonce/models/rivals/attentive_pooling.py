@@ -28,11 +28,15 @@ class AttentivePooling(nn.Module):
         self.of_query = nn.Linear(dim, dim, bias=False)  # Uᵀ
         nn.init.zeros_(self.of_query.weight)  # the start is mean pooling, for every pair alike
 
-    def forward(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
-        """Weights (B, Tq) and (B, Ta) from Q U, the last part of the query, and from A."""
+    def pairs(self, query: States, candidate: States) -> Tensor:
+        """Q U Aᵀ (B, Tq, Ta) from Q U, the last part of the query, and from A; -∞ on padding."""
         pairs = torch.bmm(query.parts[-1], candidate.parts[0].mT)  # (B, Tq, Ta)
         real = query.view.mask.unsqueeze(2) & candidate.view.mask.unsqueeze(1)  # (B, Tq, Ta)
-        pairs = pairs.masked_fill(~real, -torch.inf)
+        return pairs.masked_fill(~real, -torch.inf)
+
+    def forward(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
+        """Weights (B, Tq) and (B, Ta)."""
+        pairs = self.pairs(query, candidate)  # (B, Tq, Ta)
         # tanh keeps the order, so that it can wait for the maxima: Tq + Ta values, not Tq · Ta
         of_query = masked_softmax(pairs.amax(2).tanh(), query.view.mask)  # (B, Tq)
         of_candidate = masked_softmax(pairs.amax(1).tanh(), candidate.view.mask)  # (B, Ta)
@@ -77,6 +81,11 @@ class AttentivePoolingMatcher(PairMatcher):
             WordWeights("attention", "query", "text", of_query),
             WordWeights("attention", "candidate", "text", of_candidate),
         ]
+
+    def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
+        """G: how well each word of a query goes with each of its candidate, -1 to 1."""
+        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        return self.attention.pairs(*sides).tanh()  # (B, Tq, Ta)
 
 
 @MODELS.add("ap-cnn")

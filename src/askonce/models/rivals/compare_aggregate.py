@@ -84,3 +84,8 @@ class CompareAggregate(PairMatcher):
             WordWeights("attention", "query", "text", attention),
             WordWeights("strength of match", "candidate", "text", strength),
         ]
+
+    def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
+        """The attention that each word of a query gets from each of its candidate, 0 to 1."""
+        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        return self.attend(*sides)[0].mT  # (B, Tq, Ta)

@@ -1,0 +1,348 @@
+"""Tables and curves of a report, from stores written by hand with numbers worked out by hand."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askonce.bench.axes import NAME_HEIGHT, Axis, Scale, spread
+from askonce.bench.charts import Bar, Panel, Series, bar_chart, line_chart, panels
+from askonce.bench.figures import FIGURES
+from askonce.bench.figures.answer_length import BOUNDS, bounds_of, bucket_means, right_lengths
+from askonce.bench.figures.cabin_variants import gain
+from askonce.bench.figures.parameters import PRINTED, counted
+from askonce.bench.figures.pretraining_curves import curve
+from askonce.bench.report import blocks, html_page, markdown_page
+from askonce.bench.store import Store, write_json
+from askonce.datasets import load_dataset
+from askonce.evaluation import METRICS
+
+SPLITS = {"train": [93, 4718], "train-all": [1229, 53417], "test": [30, 300]}
+FACTS = {"parameters": 1000, "pairs_per_second": 500.0, "best_epoch": 2}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store.make(tmp_path / "store", quick=False)
+
+
+def row(name):
+    """The settings that a bench stores for a trained row of this name."""
+    recipe, *changes = name.split("@")
+    found = dict(change.split("=") for change in changes)
+    options = {
+        key.removeprefix("model."): json.loads(value) if value[0] in "tf0123456789" else value
+        for key, value in found.items()
+        if key.startswith("model.") and value != "title"
+    }
+    if found.get("model.fields"):
+        options["fields"] = found["model.fields"]
+    pretrain = {"epochs": 6} if recipe in ("rcnn", "cabin") and "pretrain" not in found else None
+    train = {"split": found.get("train.split")}
+    return {"recipe": {"model": recipe, "options": options, "train": train}, "pretrain": pretrain}
+
+
+def put(store, dataset, model, values, seed=1, kind="trained", seconds=(), before=(), **facts):
+    """A cell in which all metrics of a question have its value."""
+    folder = store.place(dataset, model, seed)
+    (folder / "ranker").mkdir(parents=True)
+    (folder / "pretrained").mkdir()
+    queries = values if isinstance(values, dict) else {f"q{n}": v for n, v in enumerate(values)}
+    mean = sum(queries.values()) / len(queries)
+    figures = {"protocol": "trec", "dev": False, "queries": len(queries), "tied_positives": 0}
+    record = {
+        "dataset": dataset, "model": model, "seed": seed, "kind": kind,
+        "settings": {"data": SPLITS, "row": row(model)},
+        "figures": {"test": figures | {"metrics": dict.fromkeys(METRICS, mean)}},
+        "facts": FACTS | facts, "versions": {"askonce": "0"}, "finished": f"2026-01-0{seed}",
+    }  # fmt: skip
+    write_json(folder / "cell.json", record)
+    write_json(
+        folder / "per_query.json", {"test": {q: [v] * len(METRICS) for q, v in queries.items()}}
+    )
+    epochs = [
+        {"epoch": n, "seconds": s, "dev": dict.fromkeys(METRICS, n / 10)}
+        for n, s in enumerate(seconds, start=1)
+    ]
+    _write(folder / "ranker" / "metrics.jsonl", epochs)
+    _write(folder / "pretrained" / "pretraining.jsonl", before)
+
+
+def _write(path: Path, records) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def rows_of(block):
+    return {line[0]: list(line[1:]) for line in block.rows}
+
+
+def wavy(mean, size=30):
+    """Values that vary from question to question about a mean."""
+    return [mean + 0.05 * (-1) ** n for n in range(size)]
+
+
+def test_seconds_of_an_epoch_are_a_median_without_the_first(store):
+    put(store, "trecqa", "ctrn", [0.5], 1, seconds=(90, 1, 2, 3))
+    put(store, "trecqa", "ctrn", [0.5], 2, seconds=(90, 5, 6, 7))
+    put(store, "trecqa", "qrnn@model.dim=800", [0.5], seconds=(8, 12))
+    put(store, "trecqa", "lstm-mlp", [0.5], seconds=(8,))  # only a first epoch
+    (block,) = FIGURES["runtime"](store)
+    assert ">4.0 s<" in block.content
+    assert ">12.0 s<" in block.content
+    assert block.content.index("ctrn") < block.content.index("qrnn@model.dim=800")
+    assert "lstm-mlp" not in block.content
+
+
+def test_training_sets_stand_beside_each_other(store):
+    for seed, value in ((1, 0.70), (2, 0.80)):
+        put(store, "trecqa", "ctrn", wavy(value), seed)
+    put(store, "trecqa", "ctrn@train.split=train", wavy(0.6))
+    put(store, "trecqa", "qrnn", wavy(0.6))
+    (block,) = FIGURES["train-split"](store)
+    assert block.header == ["model", "train MAP", "train MRR", "train-all MAP", "train-all MRR"]
+    assert rows_of(block) == {
+        "ctrn": ["0.600 (0.758)", "0.600 (0.823)"]
+        + [f"0.750 ± 0.071 * ({paper})" for paper in ("0.771", "0.838")]
+    }
+    assert "train: 93 questions, 4,718 pairs; train-all: 1,229 questions, 53,417 pairs" in str(
+        block.notes
+    )
+
+
+def test_buckets_of_answer_lengths():
+    lengths = {"a": 50.0, "b": 50.5, "c": 55.0, "d": 170.0}
+    bounds = bounds_of("insuranceqa", list(lengths.values()))
+    assert bounds == list(BOUNDS)
+    found = bucket_means({"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.5}, lengths, bounds)
+    assert found == [1.0, 0.5, *[None] * 8, 0.5]
+    assert bounds_of("wikiqa", [float(n) for n in range(1, 61)]) == [21.0, 41.0]
+    assert bounds_of("wikiqa", [1.0] * 39) == []
+    assert len(bounds_of("wikiqa", [float(n) for n in range(2000)])) == 10
+
+
+def test_accuracy_by_answer_length(store, tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    lines = ["question,answer,label"]
+    for n in range(40):
+        answer = "a short one" if n < 20 else "an answer of many more words than the others"
+        lines += [f"why is part {n} so,{answer} {n},1", f"why is part {n} so,no {n},0"]
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.csv").write_text("\n".join(lines))
+    dataset = load_dataset("csv", folder)
+    lengths = right_lengths(dataset, "test")
+    assert sorted(set(lengths.values())) == [4.0, 10.0]
+    first = {query: float(length < 5) for query, length in lengths.items()}
+    put(store, "csv", "hyperqa", first)
+    put(store, "csv", "hyperqa@model.dim=9", first)
+    put(store, "csv", "bm25", {query: 0.5 for query in lengths}, kind="baseline")
+    assert FIGURES["answer-length"](store) == []  # nobody knows where its texts are
+    store.remember_data("csv", folder)
+    picture, table = FIGURES["answer-length"](store)
+    assert table.header == ["model", "≤7 (20)", ">7 (20)"]
+    assert rows_of(table) == {"hyperqa": ["1.000", "0.000"], "bm25": ["0.500", "0.500"]}
+    assert picture.content.count("<circle") == 4
+
+
+def test_pooling_and_pretraining(store):
+    for seed, value in ((1, 0.7), (2, 0.8)):
+        put(store, "travel", "rcnn", wavy(value), seed)
+    put(store, "travel", "rcnn@pretrain=false", wavy(0.5))
+    put(store, "travel", "rcnn@model.pooling=mean", wavy(0.6))
+    put(store, "travel", "rcnn@train.rate=0.1", wavy(0.9))  # of another question
+    put(store, "travel", "cnn", wavy(0.4))  # one way only
+    (block,) = FIGURES["pooling-pretraining"](store)
+    assert [row[:5] for row in block.rows] == [
+        ["rcnn", "last", "no", "1", "0.500"],
+        ["rcnn", "last", "yes", "2", "0.750 ± 0.071 * †"],
+        ["rcnn", "mean", "yes", "1", "0.600"],
+    ]
+    assert [row[-1] for row in block.rows] == ["(0.607)", "(0.623)", "(0.589)"]
+    assert FIGURES["title-body"](store) == []
+
+
+def test_title_and_body(store):
+    put(store, "travel", "rcnn@pretrain=false", wavy(0.5))
+    put(store, "travel", "rcnn@pretrain=false@model.fields=title", wavy(0.3))
+    put(store, "travel", "rcnn@model.fields=title", wavy(0.3))
+    (block,) = FIGURES["title-body"](store)
+    assert [row[:6] for row in block.rows] == [
+        ["rcnn", "last", "no", "both", "1", "0.500 *"],
+        ["rcnn", "last", "no", "title", "1", "0.300"],
+    ]
+    assert block.rows[1][-1] == "(0.582)"
+
+
+def test_pretraining_by_epoch(store):
+    def history(*values):
+        return [
+            {"epoch": n, "perplexity": v, "unigram_perplexity": 300.0, "dev": {"MRR": v / 1000}}
+            for n, v in enumerate(values)
+        ]
+
+    put(store, "travel", "rcnn", [0.5], 1, before=history(900, 100, 50))
+    put(store, "travel", "rcnn", [0.5], 2, before=history(900, 200))
+    put(store, "travel", "rcnn@model.pooling=mean", [0.5], before=history(900, 100))
+    put(store, "travel", "gru@train.rate=0.1", [0.5], before=history(900, 100))
+    put(store, "travel", "cabin", [0.5], before=[{"epoch": 1, "rightward_perplexity": 9.0}])
+    perplexity, ranking = FIGURES["pretraining-curves"](store)
+    assert ranking.content.count("<circle") == 4  # the epochs that all seeds of a row have
+    assert perplexity.content.count("<circle") == 2  # without epoch 0
+    assert "unigram" in perplexity.content
+    assert "gru@train.rate=0.1" in ranking.content  # of RCNN the recipe as it is was run too
+    assert "pooling" not in ranking.content
+    points, errors = curve(
+        [history(900, 100, 50), history(900, 200)], lambda record: record["perplexity"]
+    )
+    assert points == [(0.0, 900.0), (1.0, 150.0)]
+    assert errors == pytest.approx([0.0, 70.7107], abs=1e-4)
+
+
+def test_quality_by_dimension(store):
+    for size in (50, 100):
+        put(store, "wikiqa", f"hyperqa@model.dim={size}", [size / 200])
+        put(store, "wikiqa", f"cosineqa@model.dim={size}", [0.4])
+    put(store, "wikiqa", "bm25", [0.3], kind="baseline")
+    assert FIGURES["dimensions"](store) == []
+    put(store, "wikiqa", "hyperqa", [0.7], 1)  # of 300, by its own settings
+    put(store, "wikiqa", "hyperqa", [0.5], 2)
+    (block,) = FIGURES["dimensions"](store)
+    assert block.content.count("<circle") == 3
+    assert "cosineqa" not in block.content
+    assert ">bm25<" in block.content
+    assert ">MP-CNN (paper)<" in block.content
+    assert ">300<" in block.content
+
+
+def test_parameters_in_the_papers_sizes(store):
+    found = {
+        (model, printed.number): counted(model, printed)
+        for model, every in PRINTED.items()
+        for printed in every
+    }
+    assert found["hyperqa", "90K"] == 90_302
+    assert found["ctrn", "1.05M"] == found["qrnn", "1.05M"] == 1_052_800 + 90_000 + 258
+    assert found["rcnn", "401K"] == 400_800
+    for (_, number), count in found.items():
+        told = float(number[:-1]) * {"K": 1e3, "M": 1e6}[number[-1]]
+        assert abs(count / told - 1) < 0.1 or number == "5.86M"
+    put(store, "wikiqa", "hyperqa", [0.5], parameters=30_302)
+    put(store, "wikiqa", "minilm", [0.5], kind="transformer", parameters=22_713_216)
+    put(store, "trecqa", "hyperqa@model.dim=9", [0.5], parameters=911)
+    put(store, "wikiqa", "hyperqa@train.rate=9", [0.5], parameters=30_302)
+    put(store, "trecqa", "svm", [0.5], kind="baseline")
+    (block,) = FIGURES["parameters"](store)
+    assert block.header == ["model", "trecqa", "wikiqa", "in the paper's size", "paper"]
+    assert rows_of(block) == {
+        "hyperqa@model.dim=9": ["911", "–", "–", "–"],
+        "minilm": ["–", "22,713,216", "–", "–"],
+        "hyperqa": ["–", "30,302", "90,302 / 45,152", "90K / 45K"],
+    }
+
+
+def test_statistics_of_a_dataset(store, place):
+    put(store, "csv", "hyperqa", [0.5])
+    (block,) = FIGURES["dataset-statistics"](store)
+    assert rows_of(block)["train-all"] == ["1,229", "–", "53,417", "43.5", "–", "–", "–"]
+    store.remember_data("csv", place / "data")
+    (block,) = FIGURES["dataset-statistics"](store)
+    # of each question 5 words; of its answers 3, 4, 6 and 5
+    assert rows_of(block)["test"] == ["10", "0", "40", "4.0", "25.0 %", "5.0", "4.5"]
+
+
+def test_ratios(store):
+    put(store, "wikiqa", "hyperqa", [0.5], parameters=100, seconds=(9, 2), pairs_per_second=50.0)
+    put(store, "wikiqa", "ctrn", [0.6], parameters=450, seconds=(9, 8), pairs_per_second=25.0)
+    put(store, "wikiqa", "minilm", [0.4], kind="transformer", parameters=1000)
+    put(store, "wikiqa", "ctrn@model.dim=9", [0.6])  # tables of models, not of their settings
+    (block,) = FIGURES["ratios"](store)
+    assert rows_of(block) == {
+        "ctrn": ["+20.0 %", "4.5×", "4×", "2×"],
+        "minilm": ["-20.0 %", "10×", "–", "0.1×"],
+    }
+    put(store, "trecqa", "ctrn", [0.6], parameters=450)
+    put(store, "trecqa", "qrnn", [0.3], parameters=45)
+    small, _ = FIGURES["ratios"](store)
+    assert small.title == "Relative to qrnn: trecqa test"
+    assert rows_of(small) == {"ctrn": ["+100.0 %", "10×", "–", "1×"]}
+
+
+def test_gains_of_cabin(store):
+    put(store, "wikiqa", "cabin", wavy(0.66))
+    assert FIGURES["cabin-variants"](store) == []
+    put(store, "wikiqa", "cabin@model.jump=false", wavy(0.60))
+    put(store, "wikiqa", "cabin@pretrain=false@model.freeze_lm=false", wavy(0.66))
+    put(store, "wikiqa", "cabin@model.hidden=50", wavy(0.55))
+    picture, table = FIGURES["cabin-variants"](store)
+    assert rows_of(table) == {
+        "cabin@model.hidden=50": ["0.550", "+20.00 % *", "–"],
+        "CABIN-J, no context jump": ["0.600", "+10.00 % *", "+3.21 %"],
+        "CABIN-P, no pre-training": ["0.660", "+0.00 %", "+4.55 %"],
+    }
+    assert picture.content.count("<rect") == 4
+    assert gain(0.8845, 0.8450) == pytest.approx(4.67, abs=0.01)
+
+
+def test_learning_curves_have_a_line_for_each_seed(store):
+    put(store, "wikiqa", "hyperqa", [0.5], 1, seconds=(1, 1, 1))
+    put(store, "wikiqa", "hyperqa", [0.5], 2, seconds=(1, 1))
+    put(store, "wikiqa", "ctrn", [0.5], seconds=(1, 1))
+    (block,) = FIGURES["learning-curves"](store)
+    assert block.content.count('stroke-width="1.5"') == 3
+    assert block.content.count("<circle") == 3  # epoch 2 of each
+    assert block.content.count("<g transform") == 2
+
+
+def test_a_report_without_the_data(store, tmp_path):
+    put(store, "wikiqa", "hyperqa", wavy(0.5), seconds=(1, 2))
+    put(store, "wikiqa", "cabin", wavy(0.6), seconds=(1, 2))
+    put(store, "wikiqa", "cabin@model.jump=false", wavy(0.5), seconds=(1, 2))
+    store.remember_data("wikiqa", tmp_path / "gone")
+    page = html_page(store, blocks(store))
+    assert "Seconds per epoch: wikiqa" in page
+    assert "Accuracy by answer length" not in page
+    text = markdown_page(store, blocks(store), tmp_path / "results.md")
+    assert all((tmp_path / name).is_file() for name in _linked(text))
+
+
+def _linked(text):
+    return [part.partition(")")[0] for part in text.split("](")[1:]]
+
+
+def test_charts_are_text_that_escapes_names():
+    drawn = line_chart(
+        [Series("a<b", [(1.0, 0.5)], [0.9]), Series("c", [(0.0, 2.0), (3.0, 4.0)], dotted=True)],
+        Axis("x"), Axis("y", log=True), {"r&s": 1.0},
+    )  # fmt: skip
+    drawn += bar_chart([Bar("a<b", 0.0, "0 s"), Bar("c", 2.0, "2 s")], "seconds")
+    drawn += panels([Panel("a<b", [[(1.0, 0.5)]]), Panel("c", [[(1.0, 0.5)]])], Axis("x"), Axis(""))
+    assert "nan" not in drawn
+    assert "a<b" not in drawn
+    assert drawn.count("a&lt;b") == 6  # a title and a name of line, bar and panel
+    assert "r&amp;s" in drawn
+
+
+finite = st.floats(-1e6, 1e6)
+
+
+@given(st.lists(finite, min_size=1, max_size=20), st.booleans())
+def test_scales_hold_their_values_and_grid_lines(values, log):
+    if log:
+        values = [abs(value) + 1e-3 for value in values]
+    scale = Scale.over(values, Axis("x", log=log))
+    ticks = scale.ticks()
+    assert all(0 <= scale.share(value) <= 1 for value in values)
+    assert all(-1e-9 <= scale.share(place) <= 1 + 1e-9 for place, _ in ticks)
+    assert len({text for _, text in ticks}) == len(ticks) <= 13
+
+
+@given(st.lists(st.floats(0, 300), max_size=20))
+def test_names_never_cover_each_other(heights):
+    found = spread(heights, 350.0)
+    gaps = [b - a for a, b in zip(sorted(found), sorted(found)[1:], strict=False)]
+    assert all(gap >= NAME_HEIGHT - 1e-6 for gap in gaps)
+    assert all(height <= 350 for height in found)
+    assert all(math.isfinite(height) for height in found)
