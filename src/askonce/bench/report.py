@@ -1,6 +1,6 @@
 """One page of all results, that needs nothing else; and the same as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -34,13 +34,19 @@ figure{margin:.5rem 0}svg,img{max-width:100%;height:auto}nav a{margin-right:1rem
 """
 
 
-def blocks(store: Store, texts: bool = True) -> list[Block]:
+def blocks(
+    store: Store,
+    texts: bool = True,
+    tell: Callable[[str, int, int], None] = lambda what, done, of: None,
+) -> list[Block]:
     """The main tables, then every figure for which the store has what it needs.
 
     Without ``texts``, those that quote sentences of a dataset are left out.
     """
     made: list[Block] = [grid(table) for table in tables(store)]
-    for name in FIGURES.names():
+    names = FIGURES.names()
+    for done, name in enumerate(names):
+        tell(name, done, len(names))
         made += FIGURES[name](store)
     return [block for block in made if texts or not block.quotes]
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from askonce.cli.output import JsonFlag, console, write_json
+from askonce.cli.output import JsonFlag, console, counted_progress, write_json
 
 
 def command(
@@ -38,7 +38,8 @@ def command(
     from askonce.bench.table import terminal
 
     opened = Store(store)
-    parts = blocks(opened, texts) if html or markdown else []
+    with counted_progress("drawing") as tell:
+        parts = blocks(opened, texts, tell) if html or markdown else []
     if html is not None:
         html.write_text(html_page(opened, parts), "utf-8")
     if markdown is not None:

@@ -172,13 +172,15 @@ class _Learner(nn.Module):
             rate = settings.rate * 0.5 ** ((progress.epoch - 1) // settings.halve_every)
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            loss = self._epoch(learned, optimizer, progress.epoch, tell)
+            loss, words = self._epoch(learned, optimizer, progress.epoch, tell)
+            speed = words / (time.perf_counter() - begin)
             rightward, leftward = self.perplexities(held_out)
             record = {
                 "side": self.side,
                 "epoch": progress.epoch,
                 "loss": loss,
                 "rate": rate,
+                "words_per_second": round(speed),
                 "seconds": round(time.perf_counter() - begin, 3),
                 "rightward_perplexity": rightward,  # of held-out texts
                 "leftward_perplexity": leftward,
@@ -199,8 +201,8 @@ class _Learner(nn.Module):
 
     def _epoch(
         self, texts: Sequence[np.ndarray], optimizer: torch.optim.Optimizer, epoch: int, tell: Tell
-    ) -> float:
-        """Mean of -ln p per word and direction, over the epoch as it went by."""
+    ) -> tuple[float, float]:
+        """Mean of -ln p per word and direction over the epoch as it went by, and its words."""
         rng = np.random.default_rng((self.settings.seed, epoch))
         weights = [value for value in self.model.parameters() if value.requires_grad]
         total, words, done = 0.0, 0, 0
@@ -220,7 +222,7 @@ class _Learner(nn.Module):
         total, words = added_up(
             torch.tensor([total, words], dtype=torch.float64), self.fabric
         ).tolist()
-        return total / words
+        return total / words, words
 
     def _losses(self, texts: Sequence[np.ndarray]) -> LanguageLosses:
         return self.model.losses(View.of(texts).to(self.fabric.device))

@@ -100,10 +100,14 @@ def pretrain(
             done += len(batch)
             so_far = {"epoch": number, "done": done, "of": len(material.train)}
             tell("step", so_far | {"loss": total / max(words, 1)})
-        total, words = added_up(
-            torch.tensor([total, words], dtype=torch.float64), trainer.fabric
-        ).tolist()
-        record = {"epoch": number, "loss": total / words, **material.figures(model)}
+        seen = torch.tensor([total, words], dtype=torch.float64)
+        total, words = added_up(seen, trainer.fabric).tolist()
+        record = {
+            "epoch": number,
+            "loss": total / words,
+            "words_per_second": round(words / (time.perf_counter() - begin)),  # of titles, guessed
+            **material.figures(model),
+        }
         record["seconds"] = round(time.perf_counter() - begin, 3)
         progress.epoch = number
         progress.history.append(record)
