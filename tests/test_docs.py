@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from askonce.bench.short_table import BEGIN, END, short_table
 from askonce.bench.table import markdown
 from askonce.cli.reference import pages
 
@@ -36,6 +37,12 @@ def test_the_tutorial_s_python_runs(tmp_path):
 def test_the_table_of_the_readme_is_that_of_the_stored_results():
     rows = json.loads((ROOT / "docs" / "results" / "baselines.json").read_text("utf-8"))
     assert markdown(rows) in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_results_of_the_readme_are_those_of_the_stored_summary():
+    entries = json.loads((ROOT / "docs" / "results" / "summary.json").read_text("utf-8"))
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert f"{BEGIN}\n{short_table(entries)}\n{END}" in text
 
 
 def test_the_speeds_of_the_readme_are_those_of_the_stored_results():

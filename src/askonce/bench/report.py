@@ -1,5 +1,6 @@
 """One page of all results, that needs nothing else; and the same as Markdown."""
 
+import re
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -72,9 +73,11 @@ def html_page(store: Store, parts: Sequence[Block]) -> str:
 def markdown_page(store: Store, parts: Sequence[Block], path: Path) -> str:
     """The same as Markdown; pictures go into a folder beside the file."""
     folder = path.with_name(f"{path.stem}-figures")
+    for old in [*folder.glob("*.svg"), *folder.glob("*.png")]:  # of the report before this one
+        old.unlink()
     lines = ["# Results", "", *([QUICK, ""] if store.quick else []), ABOUT, "", _versions(store)]
-    for number, block in enumerate(parts, start=1):
-        content = block.markdown(folder, f"figure-{number}")
+    for block in parts:
+        content = block.markdown(folder, re.sub(r"\W+", "-", block.title.lower()).strip("-"))
         lines += ["", f"## {block.title}", block.about, "", content]
     return "\n".join(lines) + "\n"
 
