@@ -1,5 +1,6 @@
 """Find large inner products among very many keys without looking at all: a usearch HNSW graph."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ NEIGHBOURS = 24
 EFFORT = 64  # keys looked at for the place of a new one
 EXPLORED = 512  # keys looked at for a query: recall@50 of HyperQA's keys at 170k is 0.96
 LEAST_EXPLORED = 256
+ROOTS = 2_000  # keys that are added one after the other, before all cores add
+CHUNK = 8_192  # keys scaled at a time: scaled copies of all would fill the memory
 LARGEST, SCALED = 60_000.0, 256.0  # float16 ends at 65,504; keys to come may be larger
 
 
@@ -39,10 +42,13 @@ class Graph:
         index = _empty(keys.shape[1]) if old is None else old._index.copy()
         index.metric = MetricKind.L2sq
         start = len(keys) - len(fresh)
-        for first in range(0, len(fresh), 8192):  # scaled copies of all would fill the memory
-            part = fresh[first : first + 8192] * np.float32(scale)  # (m, K)
-            labels = np.arange(start + first, start + first + len(part), dtype=np.uint64)
-            index.add(labels, part)
+        # keys that enter an almost empty graph together may miss each other and be lost to searches
+        roots = max(0, min(ROOTS, len(keys)) - start)
+        firsts = [*([0] if roots else []), *range(roots, len(fresh), CHUNK)]
+        for first, last in pairwise([*firsts, len(fresh)]):
+            part = fresh[first:last] * np.float32(scale)  # (m, K)
+            labels = np.arange(start + first, start + last, dtype=np.uint64)
+            index.add(labels, part, threads=1 if first < roots else 0)  # 0: all cores
         return cls(index, len(keys), scale)
 
     def nearest(self, key: np.ndarray, count: int) -> np.ndarray:
