@@ -1,6 +1,14 @@
-"""What several tests share: where the benchmark data is, and posts of every awkward kind."""
+"""What several tests share: where the benchmark data is, and a real PostgreSQL."""
 
 import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,6 +25,75 @@ def data_folder() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no benchmark data at {DATA}; set ASKONCE_DATA to its folder")
     return DATA
+
+
+class Postgres:
+    """A PostgreSQL server of our own that can be stopped and started; only a socket leads to it."""
+
+    PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    QUICK = ("listen_addresses=", "fsync=off", "full_page_writes=off", "shared_buffers=16MB")
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._schemas = folder, count()
+        self._process: subprocess.Popen[bytes] | None = None
+        # it refuses to be run by root
+        self._user = {}
+        if os.getuid() == 0:
+            user = pwd.getpwnam("postgres")
+            self._user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+            os.chown(folder, user.pw_uid, user.pw_gid)
+        # an alphabet with an order of its own, which must make no difference
+        locale = ("--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en")
+        self._run("initdb", "-D", self.folder / "data", "-U", "askonce", "--no-sync", *locale)
+
+    def start(self) -> None:
+        settings = [word for setting in self.QUICK for word in ("-c", setting)]
+        command = [self.PROGRAMS[-1] / "postgres", "-D", self.folder / "data", "-k", self.folder]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *settings], stdout=log, stderr=log, cwd=self.folder, **self._user
+            )
+        end = time.monotonic() + 30
+        while subprocess.run(
+            [self.PROGRAMS[-1] / "pg_isready", "-q", "-h", self.folder]
+        ).returncode:
+            assert time.monotonic() < end, (self.folder / "log").read_text()
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """At once, as when its machine is switched off."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait()
+
+    def new(self) -> str:
+        """The address of an empty schema, which is quicker to make than a database."""
+        import psycopg
+
+        name = f"forum{next(self._schemas)}"
+        server = f"postgresql://askonce:geheim@/postgres?host={self.folder}"
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{server}&options=-csearch_path%3D{name}"
+
+    def _run(self, program: str, *arguments: object) -> None:
+        command = [self.PROGRAMS[-1] / program, *map(str, arguments)]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._user)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A running PostgreSQL from the system's packages; tests are skipped where there is none."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    if not Postgres.PROGRAMS:
+        pytest.skip("no PostgreSQL in /usr/lib/postgresql (on Debian: apt install postgresql)")
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    folder.chmod(0o755)
+    server = Postgres(folder)
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(folder)
 
 
 def pytest_terminal_summary(terminalreporter, config):

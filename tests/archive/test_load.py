@@ -2,18 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from askonce.archive import Archive, load
+from askonce.archive import load
 from askonce.archive.load import BATCH, SHOWN
 from askonce.errors import AskonceError
 from askonce.importers import Damaged
 from askonce.types import Link, Post
 
-
-@pytest.fixture
-def archive():
-    opened = Archive.in_memory()
-    yield opened
-    opened.close()
+pytestmark = pytest.mark.parametrize("archive", ["memory", "postgres"], indirect=True)
 
 
 def question(number, **values):

@@ -123,6 +123,7 @@ def report_is_whole(place) -> None:
     assert "--models bm25+hyperqa --seeds 2" in found["bm25+hyperqa", "MAP"]["command"]
 
 
+@pytest.mark.slow
 def test_a_killed_bench_goes_on_where_it_was(place, recipe_writer):
     recipe_writer(place, "hyperqa", epochs=40)
     run = command(*bench(place, "--models", "hyperqa"))

@@ -59,6 +59,7 @@ def test_train_then_use_the_ranker(askonce, place, tmp_path):
     assert "other settings (train.rate)" in changed.stderr
 
 
+@pytest.mark.slow
 def test_tune_goes_on_where_it_stopped(askonce, place, tmp_path):
     arguments = ("tune", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "search")
     first = json.loads(askonce(*arguments, "--trials", 1, "--json").stdout)

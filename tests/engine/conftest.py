@@ -1,5 +1,7 @@
 """Small untrained models, left in an archive as a training would leave them."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,19 @@ from askonce.text.lexicon import Lexicon
 
 
 @pytest.fixture
+def wait_for():
+    """A function that waits until something is so."""
+    return until
+
+
+def until(done, seconds):
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
 def leave_models():
     """A function that leaves models in an archive."""
     return leave

@@ -126,7 +126,7 @@ def test_indexes_survive_and_catch_up(folder):
         assert titles(engine.similar("squealing brakes", 5))[0] == before[1]
 
 
-def test_what_other_processes_write_is_found_within_a_second_or_so(folder):
+def test_what_other_processes_write_is_found_within_a_second_or_so(folder, wait_for):
     with Engine.open(folder, background=True) as engine:
         other = Archive.open(folder)
         other.write([Post("other", title="qqq rattle")])
@@ -134,15 +134,7 @@ def test_what_other_processes_write_is_found_within_a_second_or_so(folder):
         other.close()
 
 
-def wait_for(done, seconds):
-    for _ in range(int(20 * seconds)):
-        if done():
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError(f"not within {seconds} s")
-
-
-def test_new_models_are_swapped_in_while_it_runs(folder, leave_models):
+def test_new_models_are_swapped_in_while_it_runs(folder, leave_models, wait_for):
     with Engine.open(folder, background=True) as engine:
         assert engine.rankers() == ["best", "bm25"]
         first = leave_models(engine.archive, folder)

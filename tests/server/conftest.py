@@ -1,5 +1,9 @@
 """A real server on a free port of this machine, for as long as a test needs it."""
 
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -40,6 +44,30 @@ def until(happened: Callable[[], bool], seconds: float = 20) -> None:
     while not happened():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.005)
+
+
+@contextmanager
+def process(
+    *arguments: object, errors: int = subprocess.PIPE
+) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """``askonce serve`` as a process of its own."""
+    command = [sys.executable, "-m", "askonce.cli", "serve", *map(str, arguments), "--port", "0"]
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("ASKONCE_")}
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=clean)
+    try:
+        line = started.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found, line + (started.stderr.read() if started.stderr else "")
+        with httpx.Client(base_url=found[0], timeout=20) as client:
+            yield started, client
+    finally:
+        started.kill()
+        started.communicate()
+
+
+@pytest.fixture
+def served() -> Callable[..., object]:
+    return process
 
 
 @pytest.fixture

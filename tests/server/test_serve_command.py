@@ -1,14 +1,11 @@
 """``askonce serve`` as a process: its first line, its errors, its end."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
 
-import httpx
 import pytest
 
 from askonce.archive import Archive
@@ -19,26 +16,6 @@ from askonce.types import Post
 
 SERVE = [sys.executable, "-m", "askonce.cli", "serve"]
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith("ASKONCE_")}
-
-
-@contextmanager
-def served(*arguments):
-    process = subprocess.Popen(
-        [*SERVE, *map(str, arguments), "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=CLEAN,
-    )
-    try:
-        line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found, line + process.stderr.read()
-        with httpx.Client(base_url=found[0], timeout=20) as client:
-            yield process, client
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def refused(*arguments):
@@ -59,7 +36,7 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, wait_until):
+def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, served, wait_until):
     with served(folder) as (process, client):
         assert client.get("/healthz").status_code == 200
         wait_until(lambda: client.get("/readyz").status_code == 200)

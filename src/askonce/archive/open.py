@@ -13,17 +13,18 @@ from askonce.importers.jsonl import read
 BUILT_IN = "bicycles"
 
 
-def open_archive(place: str | Path) -> Archive:
+def open_archive(place: str | Path, folder: Path | None = None) -> Archive:
     """An archive by its folder or address, a JSONL file of posts, or the built-in one by its name.
 
-    A file is read into memory, and anything wrong with it is an error.
+    A file is read into memory, and anything wrong with it is an error. ``folder`` is where this
+    machine keeps the indexes and models of an archive with an address.
     """
     place = str(place)
+    if is_address(place) or folder is not None or Path(place).is_dir():
+        return Archive.open(place, folder=folder)
     if place == BUILT_IN:
         with resources.as_file(resources.files("askonce.data") / f"{BUILT_IN}.jsonl") as path:
             return _read_file(path)
-    if is_address(place) or Path(place).is_dir():
-        return Archive.open(place)
     if not Path(place).is_file():
         raise AskonceError(
             f"no archive {place!r}; name a folder that `askonce import` made, a JSONL file, "

@@ -50,6 +50,7 @@ class Archive:
 
     def __init__(self, engine: Engine, folder: Path | None, name: str) -> None:
         self._engine, self.folder, self.name = engine, folder, name
+        self._reader = database.for_reading(engine)
         # a database in memory has one connection, which threads use in turn
         shared = isinstance(engine.pool, StaticPool)
         self._turn: AbstractContextManager[object] = RLock() if shared else nullcontext()
@@ -64,19 +65,30 @@ class Archive:
             )
 
     @classmethod
-    def open(cls, place: Path | str, create: bool = False) -> "Archive":
-        """An archive by its folder, or by the address of its PostgreSQL database."""
+    def open(cls, place: Path | str, create: bool = False, folder: Path | None = None) -> "Archive":
+        """An archive by its folder, or by the address of its PostgreSQL database.
+
+        ``folder`` is where this machine keeps the indexes and models of an archive with an address;
+        unless given, it is NAME.askonce in the current folder.
+        """
         if isinstance(place, str) and database.is_address(place):
             engine = database.open_address(place)
-            name, folder = engine.url.database or "archive", None
+            name = engine.url.database or "archive"
+            folder = _work_folder(folder or Path(f"{name}.askonce"), name)
         else:
+            if folder is not None:
+                raise AskonceError("--folder is for an archive with an address; others have theirs")
             folder = Path(place)
             name = folder.name.removesuffix(".askonce")
             _check_folder(folder, create)
             engine = database.open_file(folder)
-        if create:
-            _create(engine, name)
-        return cls(engine, folder, name)
+        try:
+            if create:
+                _create(engine, name)
+            return cls(engine, folder, name)
+        except BaseException:
+            engine.dispose()
+            raise
 
     @classmethod
     def in_memory(cls, name: str = "memory") -> "Archive":
@@ -104,6 +116,12 @@ class Archive:
         """
         with self._writing() as connection:
             return delete_rows(connection, ids)
+
+    @contextmanager
+    def turn(self, what: str) -> Iterator[None]:
+        """Do something to what several servers share while no other server does the same."""
+        with self._told(), database.turn(self._engine, what):
+            yield
 
     # -- read -------------------------------------------------------------------------------------
 
@@ -329,17 +347,12 @@ class Archive:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._told(), self._turn, self._engine.connect() as connection:
+        with self._told(), self._turn, self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with (
-            self._told(),
-            self._turn,
-            database.writing(self._engine) as connection,
-            connection.begin(),
-        ):
+        with self._told(), self._turn, database.writing(self._engine) as connection:
             # PostgreSQL's writers wait here for each other, before they look at what is known
             connection.execute(select(state.c.change).with_for_update())
             yield connection
@@ -350,10 +363,22 @@ class Archive:
         try:
             yield
         except DBAPIError as error:
-            reason = str(error.orig).strip().partition("\n")[0]
-            raise ArchiveUnavailable(f"archive {self.name!r}: {reason}") from error
+            raise _unavailable(self._engine, self.name, error) from error
         except TimeoutError as error:
             raise ArchiveUnavailable(f"archive {self.name!r}: too many readers at once") from error
+
+
+def _unavailable(engine: Engine, name: str, error: DBAPIError) -> ArchiveUnavailable:
+    return ArchiveUnavailable(f"archive {name!r}: {database.reason(engine, error)}")
+
+
+def _work_folder(folder: Path, name: str) -> Path:
+    if (folder / database.FILE).exists():
+        raise AskonceError(
+            f"{str(folder)!r} is another archive; name a folder for the indexes and models of "
+            f"{name!r} with --folder"
+        )
+    return folder
 
 
 def _check_folder(folder: Path, create: bool) -> None:
@@ -375,9 +400,10 @@ def _check_folder(folder: Path, create: bool) -> None:
 
 def _create(engine: Engine, name: str) -> None:
     try:
-        with database.writing(engine) as connection, connection.begin():
+        with database.writing(engine) as connection:
+            database.alone(connection, "create")
             metadata.create_all(connection)
             if connection.execute(select(func.count()).select_from(state)).scalar_one() == 0:
                 connection.execute(state.insert(), {"one": 1, "format": FORMAT, "change": 0})
     except DBAPIError as error:
-        raise ArchiveUnavailable(f"archive {name!r}: {error.orig}") from error
+        raise _unavailable(engine, name, error) from error

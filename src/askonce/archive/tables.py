@@ -1,23 +1,15 @@
 """The tables of an archive, the same on SQLite and PostgreSQL."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text
+
+from askonce.archive.database import Name, Number
 
 FORMAT = 1
 
-_Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up INTEGER keys by itself
-
 metadata = MetaData()
 
-# One row. Raising ``change`` locks it, so numbers are given and become visible in one order.
+# One row. A writer locks it before it looks at anything and until it has committed, so numbers are
+# given and become visible in one order: who has seen a number will never miss a lower one.
 state = Table(
     "state",
     metadata,
@@ -30,10 +22,10 @@ state = Table(
 posts = Table(
     "posts",
     metadata,
-    Column("number", _Number, primary_key=True, autoincrement=True),
-    Column("id", Text, nullable=False, unique=True),
-    Column("kind", Text, nullable=False),
-    Column("parent", Text, index=True),
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("id", Name, nullable=False, unique=True),
+    Column("kind", Name, nullable=False),
+    Column("parent", Name, index=True),
     Column("title", Text, nullable=False),
     Column("body", Text, nullable=False),
     Column("html", Text, nullable=False),
@@ -49,9 +41,9 @@ Index("posts_by_kind", posts.c.kind, posts.c.deleted)
 links = Table(
     "links",
     metadata,
-    Column("source", Text, primary_key=True),
-    Column("target", Text, primary_key=True),
-    Column("kind", Text, primary_key=True),
+    Column("source", Name, primary_key=True),
+    Column("target", Name, primary_key=True),
+    Column("kind", Name, primary_key=True),
 )
 Index("links_by_target", links.c.target)
 
@@ -59,7 +51,7 @@ Index("links_by_target", links.c.target)
 revisions = Table(
     "revisions",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", Name, primary_key=True),
     Column("change", BigInteger, primary_key=True),
     Column("title", Text, nullable=False),
     Column("body", Text, nullable=False),

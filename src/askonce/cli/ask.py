@@ -1,5 +1,6 @@
 """``askonce ask``: one question, answered from an archive."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,26 @@ if TYPE_CHECKING:
 ArchivePlace = Annotated[
     str,
     typer.Argument(
-        help="An archive folder, a JSONL file of posts, or 'bicycles', the built-in one."
+        help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles', "
+        "the built-in one."
+    ),
+]
+WorkFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        help="Where the indexes and models of an archive with an address are. Unless given: "
+        "NAME.askonce here.",
+        show_default=False,
+    ),
+]
+IndexAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--index",
+        help="Search on Milvus: NAME.db for milvus-lite, http://… for a server. Unless given: "
+        "in the archive's folder.",
+        show_default=False,
     ),
 ]
 SHOWN = 300  # characters of an answer on the screen
@@ -28,12 +48,17 @@ def command(
     votes: Annotated[
         bool, typer.Option("--votes", help="Let votes and accepted marks count for answers.")
     ] = False,
+    index: IndexAddress = None,
+    folder: WorkFolder = None,
     json: JsonFlag = False,
 ) -> None:
     """Find the questions already asked and the answers already given."""
     from askonce.engine import Engine
 
-    with progress("opening the archive") as say, Engine.open(archive, tell=say) as engine:
+    with (
+        progress("opening the archive") as say,
+        Engine.open(archive, index=index, folder=folder, tell=say) as engine,
+    ):
         say("searching")
         similar, answers = engine.ask(question, k, ranker, votes)
     if json:

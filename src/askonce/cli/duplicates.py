@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askonce.cli.ask import ArchivePlace
+from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
 
 if TYPE_CHECKING:
     from askonce.engine.duplicates import FoundDuplicate
@@ -30,6 +30,8 @@ def command(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Write only so many surest pairs.")
     ] = None,
+    index: IndexAddress = None,
+    folder: WorkFolder = None,
 ) -> None:
     """Find unmarked duplicates in bulk, the surest first, as CSV.
 
@@ -42,7 +44,7 @@ def command(
     from askonce.engine import Engine
     from askonce.engine.duplicates import find_duplicates
 
-    with Engine.open(archive) as engine:
+    with Engine.open(archive, index=index, folder=folder) as engine:
         total = engine.archive.counts()["questions"]
         posts: Iterator[Post] = engine.archive.iterate("question")
         if newest is not None:

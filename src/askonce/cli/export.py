@@ -21,6 +21,7 @@ def command(
 ) -> None:
     """Write all posts and links as JSONL or as a BEIR folder; `askonce import` reads both back."""
     from askonce.archive import open_archive
+    from askonce.archive.database import without_password
     from askonce.archive.export import Format, export
     from askonce.registry import nearest
 
@@ -31,7 +32,7 @@ def command(
         export(opened, to, form)  # type: ignore[arg-type]
     counts = opened.counts()
     if json:
-        write_json({"archive": archive, "format": form, "to": str(to), **counts})
+        write_json({"archive": without_password(archive), "format": form, "to": str(to), **counts})
     else:
         said = f"{counts['questions']:,} questions and {counts['answers']:,} answers"
         console().print(f"wrote {said} to {to}", markup=False)

@@ -58,6 +58,7 @@ def command(
     A damaged record is counted, named and passed over.
     """
     from askonce.archive import Archive, load
+    from askonce.archive.database import without_password
     from askonce.importers import IMPORTERS, Source
 
     name = IMPORTERS.resolve(form)
@@ -71,6 +72,7 @@ def command(
     with _bar(source) as tell:
         summary = load(archive, chain(first, records), tell, strict)
     seconds = time.perf_counter() - start
+    into = without_password(into)
     result = {"archive": into, "format": name, **asdict(summary), "change": archive.change}
     result |= {"seconds": round(seconds, 3), "posts_per_s": round(summary.posts / seconds)}
     archive.close()

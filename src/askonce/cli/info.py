@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askonce.cli.ask import WorkFolder
 from askonce.cli.output import JsonFlag, console, write_json
 
 if TYPE_CHECKING:
@@ -16,12 +17,13 @@ def command(
     archive: Annotated[
         str, typer.Argument(help="A folder that `askonce import` made, or what `ask` takes.")
     ],
+    folder: WorkFolder = None,
     json: JsonFlag = False,
 ) -> None:
     """Count an archive's posts and links; show its growth, size, indexes and models."""
     from askonce.archive import open_archive
 
-    result = describe(open_archive(archive))
+    result = describe(open_archive(archive, folder))
     if json:
         write_json(result)
     else:

@@ -1,6 +1,7 @@
 """How commands speak: JSON or tables on stdout, progress on stderr."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,11 @@ def console() -> "Console":
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def first_process() -> bool:
+    """Whether this process speaks: of those that torchrun started, only the first."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - any JSON value
@@ -58,3 +64,28 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)
         yield lambda text: bar.update(task, description=text)
+
+
+@contextmanager
+def counted_progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar with the time spent and left, on stderr; the function says what, how much, of how much.
+
+    Of nothing, it only says what.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    text, times = TextColumn("{task.description}"), (TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (text, BarColumn(), MofNCompleteColumn(), *times)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(first, total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total or None
+        )

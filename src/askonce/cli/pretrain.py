@@ -5,7 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from askonce.cli.output import DataFolder, JsonFlag, console, vectors_beside, write_json
+from askonce.cli.output import (
+    DataFolder,
+    JsonFlag,
+    console,
+    first_process,
+    vectors_beside,
+    write_json,
+)
 from askonce.cli.train import Changes, Vectors, live
 
 
@@ -33,6 +40,8 @@ def command(
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
         history = pretrain_recipe(chosen, table, dataset, folder, beside, tell)
+    if not first_process():
+        return
     result: dict[str, Any] = {"model": chosen.model, "folder": str(folder), "history": history}
     if json:
         write_json(result)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askonce.cli.ask import ArchivePlace
+from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
 from askonce.errors import AskonceError
 
 if TYPE_CHECKING:
@@ -67,13 +67,15 @@ def command(
         bool,
         typer.Option("--allow-open-writes", help="Let everybody who reaches the server write."),
     ] = False,
+    index: IndexAddress = None,
+    folder: WorkFolder = None,
 ) -> None:
     """Serve an archive: a page to ask at, and an HTTP interface to ask, add, edit and delete."""
     from askonce.server.keys import is_loopback
     from askonce.server.listening import address_of, listen
 
     keys = _keys(host, api_key_file, allow_open_writes)
-    with listen(host, port) as listener, _engine(archive) as engine:
+    with listen(host, port) as listener, _engine(archive, index, folder) as engine:
         from askonce.server import ServerSettings, create_app
 
         settings = ServerSettings(
@@ -98,13 +100,13 @@ def _keys(host: str, file: Path | None, allow_open_writes: bool) -> "Keys":
     return replace(keys, local_writes=is_loopback(host), open_writes=allow_open_writes)
 
 
-def _engine(place: str) -> "Engine":
+def _engine(place: str, index: str | None, folder: Path | None) -> "Engine":
     """The engine of an archive whose indexes are ours alone, not started yet."""
     from askonce.archive import open_archive
     from askonce.engine import Engine
 
-    archive = open_archive(place)
-    engine = Engine(archive, archive.folder, _Messages())
+    archive = open_archive(place, folder)
+    engine = Engine(archive, archive.folder, _Messages(), index)
     try:
         engine.need_indexes()
     except AskonceError:

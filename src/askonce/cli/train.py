@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askonce.cli.output import JsonFlag, console, vectors_beside, write_json
+from askonce.cli.ask import WorkFolder
+from askonce.cli.output import JsonFlag, console, first_process, vectors_beside, write_json
 from askonce.errors import AskonceError
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def command(
     what: Annotated[
         str,
         typer.Argument(
-            help="A recipe (TOML), or an archive: a folder, a JSONL file or 'bicycles'."
+            help="A recipe (TOML), or an archive: a folder, a postgresql:// address, a JSONL file "
+            "or 'bicycles'."
         ),
     ],
     data: Annotated[
@@ -74,17 +76,20 @@ def command(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard events into the run.")
     ] = False,
+    folder: WorkFolder = None,
     json: JsonFlag = False,
 ) -> None:
     """Train a ranker by a recipe, or on an archive; the same command goes on if it was stopped."""
     if not what.endswith(".toml"):
         tasks = (task.value,) if task else ("questions", "answers")
         wishes = {"encoder": encoder, "tasks": tasks, "minutes": minutes, "seed": seed}
-        _train_archive(what, out, wishes | {"vectors": vectors}, json)
+        _train_archive(what, folder, out, wishes | {"vectors": vectors}, json)
         return
     if data is None:
         raise AskonceError(f"--data names the folder of the dataset that {what} trains on")
     summary = _train_recipe(Path(what), data, out, changes or [], start, vectors, tensorboard)
+    if not first_process():
+        return
     if json:
         write_json(summary)
     else:
@@ -113,13 +118,15 @@ def _train_recipe(
         return run_recipe(chosen, dataset, folder, vectors or vectors_beside(data), start, tell)
 
 
-def _train_archive(place: str, out: Path | None, wishes: dict[str, Any], json: bool) -> None:
+def _train_archive(
+    place: str, folder: Path | None, out: Path | None, wishes: dict[str, Any], json: bool
+) -> None:
     from askonce.archive import open_archive
     from askonce.config import as_dict
     from askonce.training.archive_in_place import train_on_archive
     from askonce.training.archive_run import Wishes
 
-    archive = open_archive(place)
+    archive = open_archive(place, folder)
     with live(False, out or Path()) as tell:
         trained = train_on_archive(archive, Wishes(**wishes), tell, out)
     for name, reason in trained.missing.items():
@@ -181,7 +188,22 @@ def _show(summary: dict[str, Any]) -> None:
 
 @contextmanager
 def live(tensorboard: bool, folder: Path) -> "Iterator[Tell]":
-    """A bar on stderr with loss, dev figure and time left; epochs stay as lines."""
+    """A bar on stderr with loss, dev figure and time left; epochs stay as lines.
+
+    Of several processes the first one speaks.
+    """
+    if not first_process():
+        yield lambda kind, figures: None
+        return
+    writer = _writer(folder) if tensorboard else None
+    with _bar(writer) as tell:
+        yield tell
+    if writer is not None:
+        writer.close()
+
+
+@contextmanager
+def _bar(writer: Any) -> "Iterator[Tell]":  # noqa: ANN401 - a late import
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -191,7 +213,6 @@ def live(tensorboard: bool, folder: Path) -> "Iterator[Tell]":
         TimeRemainingColumn,
     )
 
-    writer = _writer(folder) if tensorboard else None
     err = Console(stderr=True, highlight=False)
     columns = (
         TextColumn("{task.description}"),
@@ -216,8 +237,6 @@ def live(tensorboard: bool, folder: Path) -> "Iterator[Tell]":
                 _epoch(err, figures, writer)
 
         yield tell
-    if writer is not None:
-        writer.close()
 
 
 def _epoch(err: Any, figures: dict[str, Any], writer: Any) -> None:  # noqa: ANN401 - late imports

@@ -13,23 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 from askonce.archive import Archive, Written, open_archive
 from askonce.engine.explaining import explain
-from askonce.engine.following import Tell, catch_up
+from askonce.engine.following import Tell, follow
 from askonce.engine.hits import NEAR, answer_hits, lent_scores, similar_hits
 from askonce.engine.loading import Loader
 from askonce.engine.lock import FolderLock
 from askonce.engine.reranking import rerank
 from askonce.engine.results import NotReady, RankedAnswer, SimilarQuestion, Status, Why
 from askonce.engine.search import DEPTH, RANKERS, VECTORS, Ranked, Search
-from askonce.errors import AskonceError, NotAnEncoder
-from askonce.index.base import IndexDamaged
+from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
+from askonce.index.base import Index, IndexDamaged, IndexUnavailable
+from askonce.index.homes import FolderHome, index_home
 from askonce.serving.manifest import current, read_manifest
 from askonce.types import Link, Post, PostKind
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from askonce.index.lexical import LexicalIndex
-    from askonce.index.vectors import VectorIndex
 
 KINDS: tuple[PostKind, ...] = ("question", "answer")
 MOST = 1000  # results
@@ -56,25 +54,32 @@ class _Searches:
         if ranker not in RANKERS:
             raise AskonceError(f"no ranker {ranker!r}; choose one of {', '.join(self.rankers())}")
         if ranker == VECTORS and ranker not in self.rankers():
-            raise AskonceError("no encoder serves this archive; `askonce train` makes one")
+            raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
 
 
 class Engine:
     """Search over one archive. Threads may share it."""
 
-    def __init__(self, archive: Archive, folder: Path | None, tell: Tell | None = None) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        folder: Path | None,
+        tell: Tell | None = None,
+        index: str | None = None,
+    ) -> None:
         self.archive, self._folder = archive, folder
         self._tell: Tell = tell or (lambda text: None)
-        self._lock = FolderLock(folder / "index") if folder else None
+        place = folder / "index" if folder else None
+        self._lock = FolderLock(place) if place else None
         self.read_only = not self._lock.acquire() if self._lock else False
-        self._loader = Loader(
-            archive, folder / "index" if folder else None, not self.read_only, self._say
-        )
+        home = index_home(index, place, archive.name, not self.read_only)
+        self._loader = Loader(archive, home, self._say)
         self._changing = threading.RLock()  # of indexes; readers need none
         self._stop = threading.Event()
         self._asked, self._asking_now = threading.Condition(), 0
         self._thread: threading.Thread | None = None
         self._building: str | None = None
+        self._lost = self._anew = False  # indexes that cannot be read, and are being made anew
         self._searches: _Searches | None = None
         self._refused: str | None = None  # a model folder that could not be loaded
         self._overview: tuple[tuple[int, int], dict[str, Any]] | None = None
@@ -84,21 +89,35 @@ class Engine:
         cls,
         place: str | Path,
         *,
+        index: str | None = None,
+        folder: Path | None = None,
         background: bool = False,
         exclusive: bool = False,
+        rebuild: bool = False,
         tell: Tell | None = None,
     ) -> "Engine":
         """The engine of an archive: a folder, a JSONL file, 'bicycles', or a database's address.
 
+        ``index`` is the address of the index, where it is not to be embedded: a file NAME.db for
+        milvus-lite, http://… for a Milvus server. ``folder`` is where this machine keeps the
+        indexes and models of an archive with an address.
+
         With ``background`` it goes on following the archive and its models until it is closed, and
         models load after the call returns; without, everything is loaded when it returns. While
         another process keeps the indexes it reads them, or is refused if it is to be ``exclusive``.
+        With ``rebuild`` the indexes are made anew.
         """
-        archive = open_archive(str(place))
-        engine = cls(archive, archive.folder, tell)
+        archive = open_archive(str(place), folder)
         try:
-            if exclusive:
+            engine = cls(archive, archive.folder, tell, index)
+        except BaseException:
+            archive.close()
+            raise
+        try:
+            if exclusive or rebuild:
                 engine.need_indexes()
+            if rebuild:
+                engine._loader.home.clear()
             engine.start(background)
         except BaseException:
             engine.close()
@@ -108,17 +127,11 @@ class Engine:
     def need_indexes(self) -> None:
         """An error if the indexes are another process's, or cannot be written."""
         if self.read_only and self._lock is not None:
-            raise AskonceError(
-                f"the indexes of {self.archive.name!r} belong to {self._lock.holder()}, or "
-                f"{str(self._folder)!r} cannot be written; stop that process or mend the folder"
-            )
+            raise self._lock.refusal(self.archive.name)
 
     def start(self, background: bool) -> None:
         """Open the indexes, bring them up to date and, in the background, keep them so."""
-        searches = self._opened()
-        with self._busy("indexing"):
-            self._follow(searches)
-        self._searches = searches
+        self._searches = self._reopened()
         if background:
             self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
             self._thread.start()
@@ -130,9 +143,9 @@ class Engine:
         try:
             question, answer = (self._loader.lexical(kind) for kind in KINDS)
         except IndexDamaged:
-            if self._loader.writable:
+            if self._loader.home.writable:
                 raise
-            self._loader = replace(self._loader, indexes=None, writable=True)
+            self._loader = replace(self._loader, home=FolderHome(None))
             question, answer = (self._loader.lexical(kind) for kind in KINDS)
         return _Searches(Search(self.archive, question), Search(self.archive, answer))
 
@@ -142,7 +155,10 @@ class Engine:
         if self._thread is not None:
             self._thread.join()
         if self._searches is not None:
-            self._save()
+            try:
+                self._save()
+            except AskonceError as error:  # a full disk; the next start catches up
+                self._tell(str(error))
             searches, self._searches = self._searches, None
             with self._asked:
                 self._asked.wait_for(lambda: self._asking_now == 0, LAST_ASKS)
@@ -263,22 +279,29 @@ class Engine:
     def write(self, posts: Iterable[Post], links: Iterable[Link] = ()) -> Written:
         """Add or replace posts; when this returns they are safe, and the next query finds them."""
         written = self.archive.write(posts, links)
-        self.refresh()
+        self._refresh_after_write()
         return written
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete posts; the next query does not find them."""
         gone = self.archive.delete(ids)
-        self.refresh()
+        self._refresh_after_write()
         return gone
 
     def refresh(self) -> None:
         """Bring the indexes up to date with the archive."""
         searches = self._searches
-        if searches is None:
+        if searches is None or self._anew:
             return
         with self._changing:
             self._follow(searches)
+
+    def _refresh_after_write(self) -> None:
+        """What is written is safe; while an index is lost, who asks is told, not who wrote."""
+        try:
+            self.refresh()
+        except (ArchiveUnavailable, IndexDamaged, IndexUnavailable) as error:
+            self._tell(str(error))
 
     def refresh_models(self) -> bool:
         """Load the models that training left, if they are others than those in service."""
@@ -356,15 +379,12 @@ class Engine:
         ]
 
     def _follow(self, searches: _Searches) -> None:
-        if not self._loader.writable:
+        if not self._loader.home.writable:
             for index in self._indexes(searches):
                 index.reload()
             return
         for kind, search in zip(KINDS, (searches.question, searches.answer), strict=True):
-            indexes = search.indexes()
-            before = min(index.position for index in indexes)
-            if catch_up(self.archive, kind, indexes, self._say) != before:
-                search.lexical.save()
+            follow(self.archive, kind, search.indexes(), self._loader.home, self._say)
 
     def _swap(self, models: Path) -> None:
         """Load new models and make their vectors aside, then serve with them."""
@@ -377,28 +397,64 @@ class Engine:
             searches = _Searches(question, answer, models.name)
             self._follow(searches)
             self._searches = searches
-        self._loader.forget_others(models.name)
+        self._loader.home.keep_only(models.name, old.model)
 
     def _maintain(self) -> None:
         looks = 0
         while not self._stop.is_set():
+            looks += 1
             try:
-                self.refresh()
-                self.refresh_models()
-                looks += 1
+                self._look()
                 if looks % SAVE_EVERY == 0:
                     self._save()
             except AskonceError as error:  # a lost database comes back; we go on looking
                 self._tell(str(error))
             self._stop.wait(PAUSE)
 
+    def _look(self) -> None:
+        """See what others changed; indexes that were lost while they served are made anew."""
+        try:
+            if self._searches is None:
+                self._searches = self._reopened()
+            self.refresh()
+        except IndexDamaged as error:
+            self._tell(str(error))
+            self._lost = True
+        if self._lost:
+            self._make_anew()
+        else:
+            self.refresh_models()
+
+    def _make_anew(self) -> None:
+        """Make lost indexes anew. Embedded ones answer from what they hold open meanwhile."""
+        with self._changing:
+            old = self._ready()
+            if not isinstance(self._loader.home, FolderHome):
+                self._searches = None
+            self._anew = True  # who writes need not wait: what is made anew will hold it
+            for index in self._indexes(old):
+                index.close()
+        try:
+            if self._searches is not None:
+                self._loader.home.clear()
+                self._searches = self._reopened()
+            self._lost = False
+        finally:
+            self._anew = False
+
+    def _reopened(self) -> _Searches:
+        searches = self._opened()
+        with self._changing, self._busy("indexing"):
+            self._follow(searches)
+        return searches
+
     def _save(self) -> None:
-        if self._loader.writable:
+        if self._loader.home.writable:
             with self._changing:
                 for index in self._indexes(self._ready()):
                     index.save()
 
-    def _indexes(self, searches: _Searches) -> "list[LexicalIndex | VectorIndex]":
+    def _indexes(self, searches: _Searches) -> list[Index]:
         return [*searches.question.indexes(), *searches.answer.indexes()]
 
     @contextmanager
@@ -409,6 +465,9 @@ class Engine:
             self._asking_now += 1
         try:
             yield searches
+        except IndexDamaged:
+            self._lost = True
+            raise
         finally:
             with self._asked:
                 self._asking_now -= 1

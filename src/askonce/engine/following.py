@@ -3,13 +3,27 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from askonce.archive import Archive
-from askonce.index.base import Index
+from askonce.index.base import Index, IndexDamaged
+from askonce.index.homes import IndexHome
 from askonce.types import Post, PostKind
 
 Tell = Callable[[str], None]
 
 CHUNK = 5000
 FAR_BEHIND = 20_000  # changes; from there a new index takes all posts at once, in one commit
+
+
+def follow(
+    archive: Archive, kind: PostKind, indexes: Sequence[Index], home: IndexHome, tell: Tell
+) -> None:
+    """Bring the indexes of one kind of posts up to date, if there is anything new."""
+    positions = [index.position for index in indexes]
+    change = archive.change
+    if max(positions) > change:
+        raise IndexDamaged(f"the index of {kind}s is ahead of the archive; build it anew")
+    if min(positions) < change:
+        with home.changing(indexes, archive.turn):
+            catch_up(archive, kind, indexes, tell)
 
 
 def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], tell: Tell) -> int:

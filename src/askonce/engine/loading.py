@@ -1,50 +1,44 @@
 """Open indexes, load what training left, and make the vectors it needs, beside a running search."""
 
 import os
-import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from askonce.archive import Archive
 from askonce.engine.following import Tell, catch_up, fill
 from askonce.engine.search import Search
-from askonce.index.base import Coder, IndexDamaged
-from askonce.index.lexical import LexicalIndex
+from askonce.index.base import Coder, Index, IndexDamaged, KeyIndex, WordIndex
+from askonce.index.homes import IndexHome
 from askonce.serving.manifest import Serving
 from askonce.types import PostKind
 
-if TYPE_CHECKING:
-    from askonce.index.vectors import VectorIndex
-
 SENTENCE = "sentence:"  # an encoder of sentence-transformers, by its name or folder
+
+AnyIndex = TypeVar("AnyIndex", bound=Index)
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Opens what is in an archive's folder; only a writable one makes or mends indexes."""
+    """Opens the indexes of an archive; a damaged one is thrown away, to be made anew."""
 
     archive: Archive
-    indexes: Path | None  # None keeps everything in memory
-    writable: bool
+    home: IndexHome
     tell: Tell
 
-    def lexical(self, kind: PostKind) -> LexicalIndex:
-        """The BM25 index of a kind of posts; a damaged one is thrown away, to be made anew."""
-        if self.indexes is None:
-            return LexicalIndex()
-        place = self.indexes / f"lexical-{kind}s"
-        try:
-            return LexicalIndex(place, writer=self.writable)
-        except IndexDamaged as error:
-            if not self.writable:
-                raise
-            self.tell(f"making the index of {kind}s anew: {error}")
-            shutil.rmtree(place, ignore_errors=True)
-            return LexicalIndex(place)
+    def lexical(self, kind: PostKind) -> WordIndex:
+        """The BM25 index of a kind of posts."""
+        return self._opened(f"the index of {kind}s", lambda anew: self.home.words(kind, anew))
+
+    def keys(self, kind: PostKind, coder: Coder, models: str) -> KeyIndex:
+        """The index of a kind of posts by the keys of an encoder, as far as it has come."""
+        return self._opened(
+            f"vectors of {kind}s", lambda anew: self.home.keys(kind, coder, models, anew)
+        )
 
     def search(
-        self, kind: PostKind, lexical: LexicalIndex, serving: Serving | None, models: Path
+        self, kind: PostKind, lexical: WordIndex, serving: Serving | None, models: Path
     ) -> Search:
         """The search of one kind of posts with the models of a training."""
         if serving is None:
@@ -66,34 +60,33 @@ class Loader:
         torch.set_num_threads(1)
         return Search(self.archive, lexical, vectors, pair, serving)
 
-    def forget_others(self, keep: str) -> None:
-        """Remove the vectors of models that no longer serve."""
-        if self.indexes is None or not self.writable:
-            return
-        for folder in self.indexes.glob("vectors-*"):
-            if not folder.name.endswith(f"-{keep}"):
-                shutil.rmtree(folder, ignore_errors=True)
-
-    def _vectors(self, kind: PostKind, coder: Coder, name: str) -> "VectorIndex | None":
-        """The vectors of a kind of posts: from the disk, brought up to date, or made anew."""
-        from askonce.index.vectors import VectorIndex
-
-        folder = self.indexes / f"vectors-{kind}s-{name}" if self.indexes else None
+    def _vectors(self, kind: PostKind, coder: Coder, models: str) -> KeyIndex | None:
+        """The vectors of a kind of posts: those that are there, brought up to date, or new ones."""
         try:
-            index = VectorIndex(folder, coder, writer=self.writable)
-        except IndexDamaged as error:
-            if not self.writable or folder is None:
-                return None
-            self.tell(f"making vectors of {kind}s anew: {error}")
-            shutil.rmtree(folder, ignore_errors=True)
-            index = VectorIndex(folder, coder)
-        if not self.writable:
+            index = self.keys(kind, coder, models)
+        except IndexDamaged:  # nobody has made them yet, and we may not
+            return None
+        if not self.home.writable:
             return index if len(index) else None
-        if not len(index):
-            fill(self.archive, kind, index, self.tell)
-        catch_up(self.archive, kind, [index], self.tell)
+        with self.home.changing([index], self.archive.turn):
+            if not len(index):
+                fill(self.archive, kind, index, self.tell)
+            catch_up(self.archive, kind, [index], self.tell)
         index.save()
         return index
+
+    def _opened(self, name: str, open_index: Callable[[bool], AnyIndex]) -> AnyIndex:
+        try:
+            index = open_index(False)
+            if index.position <= self.archive.change:
+                return index
+            index.close()
+            raise IndexDamaged("it is of another archive, or the archive is older than it was")
+        except IndexDamaged as error:
+            if not self.home.writable:
+                raise
+            self.tell(f"making {name} anew: {error}")
+            return open_index(True)
 
 
 def load_coder(encoder: str, models: Path) -> Coder:

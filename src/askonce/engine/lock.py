@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import IO
 
+from askonce.errors import AskonceError
+
 
 class FolderLock:
     """A lock that the system frees when its process ends, however it ends."""
@@ -38,6 +40,13 @@ class FolderLock:
         except OSError:
             number = ""
         return f"process {number}" if number.isdecimal() else "another process"
+
+    def refusal(self, archive: str) -> AskonceError:
+        """The error for who needs the indexes of an archive, but cannot have the lock."""
+        return AskonceError(
+            f"the indexes of {archive!r} belong to {self.holder()}, or "
+            f"{str(self.path.parent)!r} cannot be written; stop that process or mend the folder"
+        )
 
     def release(self) -> None:
         """Give the lock up."""

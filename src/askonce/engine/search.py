@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askonce.index.base import Hit
+from askonce.index.base import Hit, Index, KeyIndex, WordIndex
 from askonce.index.fused import Score, fuse, gather
-from askonce.index.lexical import LexicalIndex
 from askonce.serving.manifest import Serving
 
 if TYPE_CHECKING:
     from askonce.archive import Archive
-    from askonce.index.vectors import VectorIndex
     from askonce.ranker import Ranker
 
 DEPTH = 50  # candidates of each index, and those that a pair model reads
@@ -51,12 +49,12 @@ class Search:
     """The indexes of one kind of posts and the models in service for it."""
 
     archive: "Archive"
-    lexical: LexicalIndex
-    vectors: "VectorIndex | None" = None
+    lexical: WordIndex
+    vectors: KeyIndex | None = None
     pair: "Ranker | None" = None
     serving: Serving = field(default_factory=Serving)
 
-    def indexes(self) -> "list[LexicalIndex | VectorIndex]":
+    def indexes(self) -> list[Index]:
         """The indexes that must follow the archive."""
         return [self.lexical] if self.vectors is None else [self.lexical, self.vectors]
 

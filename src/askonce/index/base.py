@@ -1,6 +1,6 @@
 """What every index does: add posts, remove them, search them, and say how far it has come."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +11,10 @@ from askonce.types import Post
 
 class IndexDamaged(AskonceError):
     """The files of an index are not whole, of another format, or made by another model."""
+
+
+class IndexUnavailable(AskonceError):
+    """The database of an index does not answer now; try again later."""
 
 
 class Hit(NamedTuple):
@@ -51,8 +55,11 @@ class Index(Protocol):
     def save(self) -> None:
         """Put everything added so far, and the position, on the disk: all of it or nothing."""
 
+    def reload(self) -> None:
+        """See what another process has added and saved."""
+
     def close(self) -> None:
-        """Let another process write. What was not saved may be lost; searching goes on."""
+        """Let another process write. What was not saved may be lost."""
 
 
 class Coder(Protocol):
@@ -67,3 +74,26 @@ class Coder(Protocol):
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
         """One float32 key per post (n, K)."""
+
+
+class WordIndex(Index, Protocol):
+    """An index by the words of posts."""
+
+    @property
+    def terms(self) -> Callable[[str], list[str]]:
+        """Gives the stemmed words by which a text is found."""
+
+
+class KeyIndex(Index, Protocol):
+    """An index by the keys of posts."""
+
+    coder: Coder
+
+    def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
+        """Make posts findable by keys (n, K) that the coder gave them; each id stands once."""
+
+    def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
+        """The k posts that match a query's key best."""
+
+    def score_key(self, key: np.ndarray, ids: Sequence[str]) -> np.ndarray:
+        """The inner product of each of these posts with a query's key."""

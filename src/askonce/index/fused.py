@@ -162,6 +162,11 @@ class FusedIndex:
         for part in self.parts.values():
             part.save()
 
+    def reload(self) -> None:
+        """See what another process has saved."""
+        for part in self.parts.values():
+            part.reload()
+
     def close(self) -> None:
         """Let another process write."""
         for part in self.parts.values():

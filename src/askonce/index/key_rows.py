@@ -46,8 +46,8 @@ class KeyRows:
 
 
 def write_at(path: Path, offset: int, content: "bytes | memoryview", sync: bool = False) -> None:
-    """Write into a file, made if it is not there, from an offset on."""
-    with _opened(path) as stream:
+    """Write into a file from an offset on; at its beginning, one that is not there is made."""
+    with _opened(path, create=offset == 0) as stream:
         stream.seek(offset)
         stream.write(content)
         stream.flush()
@@ -55,8 +55,8 @@ def write_at(path: Path, offset: int, content: "bytes | memoryview", sync: bool 
             os.fsync(stream.fileno())
 
 
-def _opened(path: Path) -> IO[bytes]:
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+def _opened(path: Path, create: bool) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644), "r+b")
 
 
 def added(ids: Iterable[str]) -> bytes:

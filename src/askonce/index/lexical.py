@@ -2,7 +2,8 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tantivy import Occur, Query
 from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit
-from askonce.text.tokenise import TOKENISERS
+from askonce.index.stems import Stems
 from askonce.types import Pool, Post, TokeniserName
 
 FORMAT = 1
@@ -39,17 +40,11 @@ class LexicalIndex:
     ) -> None:
         self.position = 0
         self._folder, self._writable = folder, writer
-        self._tokenise = TOKENISERS[tokeniser]
+        self.terms = Stems(tokeniser)
         self._made_with = {"kind": "lexical", "format": FORMAT, "tokeniser": tokeniser}
         self._schema = _schema()
         self._index = self._opened()
-        # words arrive split and lower-cased; the stemmer joins "policy" and "policies"
-        self._stem = (
-            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-            .filter(tantivy.Filter.stemmer("english"))
-            .build()
-        )
-        self._index.register_tokenizer("stemmed", self._stem)
+        self._index.register_tokenizer("stemmed", self.terms.analyser)
         self._index.config_reader("manual")
         self._writer: tantivy.IndexWriter | None = None
         self._writing = threading.Lock()
@@ -68,7 +63,7 @@ class LexicalIndex:
                 if post.id in seen or self._holds(post.id):
                     writer.delete_documents_by_term("id", post.id)
                 seen.add(post.id)
-                text = " ".join(self._tokenise(post.text))
+                text = " ".join(self.terms.tokenise(post.text))
                 writer.add_document(tantivy.Document(id=post.id, text=text))
             return bool(seen)
 
@@ -88,15 +83,18 @@ class LexicalIndex:
     def search(self, text: str, k: int = 10) -> list[Hit]:
         """The k posts that match best, best first; equal scores come in the order of ids."""
         searcher = self._searcher  # the same to the end: others number their posts otherwise
-        terms = self._rarest(searcher, text)
         posts = int(searcher.num_docs)
-        if not terms or k < 1 or not posts:
+        if k < 1 or not posts:
             return []
-        query = self._any_of(terms)
-        found = searcher.search(query, limit=min(k + 1, posts), count=False).hits
-        if len(found) > k and found[k][0] == found[k - 1][0]:
-            found = searcher.search(query, limit=min(k + TIES, posts), count=False).hits
-        return _hits(searcher, found)[:k]
+        with self._reading():
+            terms = self._rarest(searcher, text)
+            if not terms:
+                return []
+            query = self._any_of(terms)
+            found = searcher.search(query, limit=min(k + 1, posts), count=False).hits
+            if len(found) > k and found[k][0] == found[k - 1][0]:
+                found = searcher.search(query, limit=min(k + TIES, posts), count=False).hits
+            return _hits(searcher, found)[:k]
 
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         """BM25 of each of these posts; 0 where no word is shared."""
@@ -104,11 +102,12 @@ class LexicalIndex:
         # Each term is an option behind the posts, not one of a union: tantivy then looks up these
         # posts in the list of the term, where a union would walk through all lists.
         query = self._among(ids)
-        for term, count in self._rarest(searcher, text).items():
-            query = Query.boolean_query(
-                [(Occur.Must, query), (Occur.Should, self._term(term, count))]
-            )
-        return _scores(searcher, query, ids)
+        with self._reading():
+            for term, count in self._rarest(searcher, text).items():
+                query = Query.boolean_query(
+                    [(Occur.Must, query), (Occur.Should, self._term(term, count))]
+                )
+            return _scores(searcher, query, ids)
 
     def scores(self, pool: Pool) -> np.ndarray:
         """BM25 of each candidate of a pool by all words of its query; 0 where none is shared."""
@@ -118,10 +117,6 @@ class LexicalIndex:
             return np.zeros(len(ids))
         both = [(Occur.Must, self._any_of(terms)), (Occur.Must, self._among(ids))]
         return _scores(self._searcher, Query.boolean_query(both), ids)
-
-    def terms(self, text: str) -> list[str]:
-        """The stemmed words by which a text is found."""
-        return list(self._stem.analyze(" ".join(self._tokenise(text))))
 
     def save(self) -> None:
         """Put the position on the disk; posts are there since they were added."""
@@ -187,13 +182,15 @@ class LexicalIndex:
         """The one writer, kept open: opening it for each post costs more than the post."""
         if not self._writable:
             raise position.read_only(self._folder)
+        if self._folder is not None and not (self._folder / "meta.json").exists():
+            raise position.damaged(self._folder, "is gone")
         if self._writer is None:
             try:
                 # one thread: the order of posts, and so of segments, is the same on every run
                 self._writer = self._index.writer(heap_size=HEAP, num_threads=1)
             except ValueError as error:
                 if "LockBusy" not in str(error):
-                    raise position.not_writable(self._folder or Path(), error) from None
+                    raise self._failed(error) from None
                 raise AskonceError(
                     f"index {str(self._folder)!r} is being written by another process; "
                     "stop that one, or open the index for reading"
@@ -205,7 +202,22 @@ class LexicalIndex:
         try:
             writer.commit()
         except ValueError as error:
-            raise position.not_writable(self._folder or Path(), error) from None
+            raise self._failed(error) from None
+
+    def _failed(self, error: ValueError) -> AskonceError:
+        """What tantivy cannot write now, or can no longer read."""
+        folder = self._folder or Path()
+        if "corrupt" in str(error):
+            return position.damaged(folder, "is broken")
+        return position.not_writable(folder, error)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            reason = str(error).partition("\n")[0]
+            raise position.damaged(self._folder or Path(), f"is broken ({reason})") from None
 
     def _see_commits(self) -> None:
         try:
@@ -215,7 +227,8 @@ class LexicalIndex:
         self._searcher = self._index.searcher()
 
     def _holds(self, post_id: str) -> bool:
-        return bool(self._searcher.doc_freq("id", post_id))
+        with self._reading():
+            return bool(self._searcher.doc_freq("id", post_id))
 
     def _terms(self, text: str) -> Counter[str]:
         return Counter(self.terms(text)[:MAX_QUERY_WORDS])

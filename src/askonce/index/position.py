@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.errors import AskonceError, shorten
-from askonce.index.base import IndexDamaged
+from askonce.index.base import IndexDamaged, IndexUnavailable
 
 FILE = "position.json"
 
@@ -54,10 +54,10 @@ def make_folder(folder: Path) -> None:
         raise not_writable(folder, error) from None
 
 
-def not_writable(folder: Path, error: Exception) -> AskonceError:
+def not_writable(folder: Path, error: Exception) -> IndexUnavailable:
     """The error for a folder that takes no more: read-only, full, or no folder."""
     reason = str(error).partition("\n")[0]
-    return AskonceError(f"index {str(folder)!r} cannot be written: {reason}")
+    return IndexUnavailable(f"index {str(folder)!r} cannot be written: {reason}")
 
 
 def read_only(folder: Path | None) -> AskonceError:

@@ -67,9 +67,14 @@ class VectorIndex:
         self._need_writer()
         for batch in _batches(posts):
             latest = {post.id: post for post in batch}
-            keys = self._candidate_keys(list(latest.values()))  # (n, K)
-            with self._writing:
-                self._append(list(latest), keys)
+            self.add_keys(list(latest), self.coder.candidate_keys(list(latest.values())))
+
+    def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
+        """Make posts findable by keys (n, K) that the coder gave them; each id stands once."""
+        self._need_writer()
+        keys = self._checked(ids, np.asarray(keys, dtype=np.float32))  # (n, K)
+        with self._writing:
+            self._append(list(ids), keys)
 
     def remove(self, ids: Iterable[str]) -> None:
         """Forget the posts with these ids; unknown ids are no error."""
@@ -155,21 +160,22 @@ class VectorIndex:
             yield
         except OSError as error:
             folder = self._files.folder if self._files else Path()
+            if isinstance(error, FileNotFoundError):
+                raise position.damaged(folder, "is gone") from None
             raise position.not_writable(folder, error) from None
 
     def _encode_query(self, text: str) -> np.ndarray:
         return self.coder.query_keys([text])[0]  # (K,)
 
-    def _candidate_keys(self, posts: list[Post]) -> np.ndarray:
-        keys = np.asarray(self.coder.candidate_keys(posts), dtype=np.float32)  # (n, K)
+    def _checked(self, ids: Sequence[str], keys: np.ndarray) -> np.ndarray:
         dim = self._seen.keys.shape[1] or keys.shape[1]
-        if keys.shape != (len(posts), dim):
+        if keys.shape != (len(ids), dim):
             raise AskonceError(
-                f"{self.coder.name!r} gave keys of shape {keys.shape}, not {(len(posts), dim)}"
+                f"{self.coder.name!r} gave keys of shape {keys.shape}, not {(len(ids), dim)}"
             )
         wrong = ~np.isfinite(keys).all(axis=1)  # (n,)
         if wrong.any():
-            first = posts[int(wrong.argmax())].id
+            first = ids[int(wrong.argmax())]
             raise AskonceError(f"{self.coder.name!r} gave post {first!r} a key that is not finite")
         return keys
 

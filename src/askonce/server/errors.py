@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from askonce.engine import NotReady
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder, shorten
+from askonce.index.base import IndexDamaged, IndexUnavailable
 from askonce.server.lanes import RETRY
 
 TYPES = {
@@ -29,6 +30,7 @@ TYPES = {
 }
 
 
+UNAVAILABLE = (ArchiveUnavailable, IndexDamaged, IndexUnavailable, NotReady)  # and mends itself
 _KINDS = ("one", "many")  # pydantic names the kind of a body as if it were a field
 
 
@@ -56,11 +58,27 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
         message = f"nothing at {shorten(request.url.path)}; GET /docs lists what there is"
     if error.status_code == 405:
         message = f"{shorten(request.url.path)} does not take {request.method[:20]}"
+        return error_response(405, message, _allowed(request) or error.headers)
     return error_response(error.status_code, message, error.headers)
 
 
+def _allowed(request: Request) -> dict[str, str]:
+    """All methods of a path; Starlette names those of the first route alone that fits it."""
+    operations: Mapping[str, Mapping[str, object]] = request.app.openapi()["paths"]
+    path = request.url.path
+    fitting = [path] if path in operations else [o for o in operations if _fits(o, path)]
+    methods = sorted(method.upper() for o in fitting for method in operations[o])
+    return {"Allow": ", ".join(methods)} if methods else {}
+
+
+def _fits(template: str, path: str) -> bool:
+    """Whether a path is one of a template such as ``/api/posts/{post_id}``."""
+    before, opening, _ = template.partition("{")
+    return bool(opening) and path.startswith(before)
+
+
 def _askonce(_: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, ArchiveUnavailable | NotReady):
+    if isinstance(error, UNAVAILABLE):
         return error_response(503, str(error), RETRY)
     if isinstance(error, NotAnEncoder):
         return error_response(409, str(error))

@@ -73,7 +73,7 @@ def _train_in_place(archive: Archive, home: Path, wishes: Wishes, tell: Tell) ->
 def _alone(models: Path) -> Iterator[None]:
     """One training of an archive at a time."""
     try:
-        models.mkdir(exist_ok=True)
+        models.mkdir(parents=True, exist_ok=True)
         stream = (models / LOCK).open("w")
     except OSError as error:
         raise AskonceError(f"cannot write to {str(models)!r}: {error.strerror}") from None

@@ -1,0 +1,62 @@
+"""Encoding with a real Ray: what it writes is what the engine writes."""
+
+import socket
+import subprocess
+import sys
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from askonce.archive import Archive, open_archive
+from askonce.engine import Engine
+from askonce.engine.ray_encoding import RayEncoding
+from askonce.engine.shards import Shard
+from askonce.errors import AskonceError, MissingExtra
+
+
+def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install .*askonce\[ray\]"):
+        RayEncoding()
+
+
+@pytest.mark.slow
+def test_a_cluster_that_does_not_answer_is_told_at_once():
+    pytest.importorskip("ray", reason="ray is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with RayEncoding(address) as encode, pytest.raises(AskonceError, match="no Ray cluster at"):
+        list(encode("nowhere", "question", None, [Shard(0, 1)]))
+
+
+@pytest.mark.slow
+def test_the_command_makes_the_vectors_that_the_engine_makes(tmp_path, leave_models):
+    pytest.importorskip("ray", reason="ray is not installed")
+    place = tmp_path / "bikes.askonce"
+    opened = closing(open_archive("bicycles")), closing(Archive.open(place, create=True))
+    with opened[0] as source, opened[1] as archive:
+        archive.write(source.iterate(), source.links())
+        leave_models(archive, place)
+    expected = vectors(place)
+    command = [sys.executable, "-m", "askonce", "index", place.name, "--rebuild", "--ray", "local"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 0, ran.stderr
+    assert "posts indexed" in ran.stdout
+    assert "WARNING" not in ran.stderr and "INFO" not in ran.stderr
+    assert not list((place / "encoding").iterdir())
+    found = vectors(place)
+    assert found.keys() == expected.keys()
+    for name, key in expected.items():
+        np.testing.assert_allclose(found[name], key, rtol=1e-5, atol=1e-6)
+
+
+def vectors(place):
+    """Keys by id, of both kinds, as the engine opens them."""
+    found = {}
+    with Engine.open(place) as engine:
+        for search in (engine._searches.question, engine._searches.answer):
+            index = search.vectors
+            found |= {name: index._seen.keys[row] for name, row in index._contents.rows.items()}
+    return found
