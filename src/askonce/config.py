@@ -60,7 +60,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
         return value
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return settings(typing.cast(type, hint), value, f"{where}.")
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if hint is float and type(value) is int and abs(value) < 2**1000:
         return float(value)
     if isinstance(hint, type) and type(value) is hint:
         return value

@@ -1,11 +1,18 @@
 """Read text files of any origin, plain or gzipped; errors name the file and the line."""
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from askonce.errors import AskonceError, DataError
+
+LONGEST_LINE = 64 << 20  # bytes
+# Text packs to a tenth at best; what swells far more was made to fill memory, disk or time.
+SWELL = 200
+SMALL = 64 << 20  # bytes that any file may unpack to
 
 
 def descend(folder: Path, *names: str) -> Path:
@@ -43,15 +50,49 @@ def need(folder: Path, *names: str) -> Path:
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file, numbered from 1, without line ends; an empty file is an error."""
-    number = 0
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+    number, length, packed = 0, 0, path.suffix == ".gz"
+    size = path.stat().st_size
+    with gzip.open(path, "rb") if packed else path.open("rb") as stream:
         try:
-            for number, raw in enumerate(stream, start=1):
+            while raw := stream.readline(LONGEST_LINE):
+                number, length = number + 1, length + len(raw)
+                if len(raw) == LONGEST_LINE:
+                    limit = f"lines of less than {LONGEST_LINE:,} bytes"
+                    raise DataError(path, limit, "a longer one", number)
+                if packed:
+                    refuse_swelling(path, size, length)
                 yield number, _decode(path, number, raw).rstrip("\r\n")
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(path, "a whole gzip file", str(error), number + 1) from None
     if number == 0:
         raise DataError(path, "at least one line", "an empty file")
+
+
+def refuse_swelling(path: Path, packed: int, unpacked: int) -> None:
+    """Stop at a file that unpacks to far more than text could."""
+    if unpacked > SMALL and unpacked > SWELL * packed:
+        found = f"{unpacked:,} bytes from {packed:,}"
+        raise DataError(path.name, f"at most {SWELL} times its packed size", found)
+
+
+def json_value(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+    """What a JSON file says."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(path, "JSON", str(error)) from None
+
+
+def need_inside(folder: Path, name: str) -> Path:
+    """A file or folder below a folder; a name or link that leads out of it is an error."""
+    path = folder / name
+    try:
+        inside = folder.resolve() in path.resolve().parents
+    except (OSError, RuntimeError, ValueError) as error:  # no name, or links in a circle
+        raise DataError(folder, "the name of something in it", str(error)) from None
+    if not inside:
+        raise DataError(folder, "the name of something in it", name)
+    return path
 
 
 def rows(path: Path, columns: int, separator: str = "\t") -> Iterator[tuple[int, list[str]]]:

@@ -3,22 +3,29 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
+from askonce.files import json_value, need_inside
 from askonce.models import MODELS
 from askonce.models.base import Matcher, Words
 from askonce.text.lexicon import Lexicon
+from askonce.text.tokenise import TOKENISERS
 from askonce.text.vocabulary import Vocabulary
 
 FORMAT = 1
+LARGEST = 100_000  # of a whole number among the settings
+CALLS = 100  # of torch for each tensor of a model, when it is made
 CONFIG, VOCABULARY, WEIGHTS, CARD = (
     "config.json",
     "vocabulary.tsv",
@@ -53,28 +60,81 @@ def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
     config = _config(folder / CONFIG)
     kind: Any = MODELS[config["model"]]  # every model is made of its Config and Words
     vocabulary = Vocabulary.load(_need(folder / VOCABULARY))
-    try:
-        weights = load_file(_need(folder / WEIGHTS))
-    except SafetensorError as error:
-        raise DataError(folder / WEIGHTS, "a safetensors file", str(error)) from None
-    vectors = weights["words.weight"].numpy() if "words.weight" in weights else np.empty((0, 0))
-    if len(vectors) != len(vocabulary):
-        raise DataError(folder / WEIGHTS, f"{len(vocabulary)} word vectors", len(vectors))
-    model = kind(settings(kind.Config, config["settings"]), Words.of(vocabulary, vectors))
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise DataError(folder / WEIGHTS, f"the weights of {config['model']!r}", reason) from None
+    weights = _weights(_need(folder / WEIGHTS), len(vocabulary))
+    words = Words.of(vocabulary, weights["words.weight"].numpy())
+    options = settings(kind.Config, config["settings"])
+    _check_sizes(folder, config, lambda words: kind(options, words), words, weights)
+    model = kind(options, words)
+    model.load_state_dict(weights)
     lexicon = Lexicon(vocabulary, config["tokeniser"], config["max_words"])
     return config["model"], model, lexicon, config["card"]
 
 
-def _config(path: Path) -> dict[str, Any]:
+def _weights(path: Path, words: int) -> dict[str, Tensor]:
     try:
-        config = json.loads(_need(path).read_text("utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(path, "JSON", str(error)) from None
+        weights = load_file(path)
+    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
+        raise DataError(path, "a safetensors file", str(error)) from None
+    for name, value in weights.items():
+        if value.dtype not in (torch.float32, torch.int64, torch.bool):
+            raise DataError(path, f"{name!r} of 32-bit numbers", str(value.dtype))
+    vectors = weights.get("words.weight", torch.empty(0, 0))
+    if vectors.dim() != 2 or len(vectors) != words:
+        raise DataError(path, f"{words} word vectors", list(vectors.shape))
+    return weights
+
+
+class _NoNumbers(TorchFunctionMode):
+    """To fill a tensor does nothing; for tensors without content torch would load its compiler.
+
+    After ``most`` calls it is an error: a million layers would be built for hours.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._left = most
+
+    def __torch_function__(
+        self,
+        func: Any,  # noqa: ANN401 - any function of torch
+        types: Any,  # noqa: ANN401
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        named = kwargs or {}
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError("more layers than there are weights")
+        if getattr(func, "__module__", "") == nn.init.__name__:
+            return args[0] if args else named["tensor"]
+        return named["out"] if "out" in named else func(*args, **named)
+
+
+def _check_sizes(
+    folder: Path,
+    config: Mapping[str, Any],
+    build: Callable[[Words], Matcher],
+    words: Words,
+    weights: Mapping[str, Tensor],
+) -> None:
+    """Settings must make the model whose weights these are, before memory is taken for it."""
+    try:
+        # tensors that have a shape and no content
+        with torch.device("meta"), _NoNumbers(CALLS * len(weights)):
+            model = build(replace(words, vectors=words.vectors.to("meta")))
+    except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(folder / CONFIG, f"settings of {config['model']!r}", reason) from None
+    wanted = {name: list(value.shape) for name, value in model.state_dict().items()}
+    found = {name: list(value.shape) for name, value in weights.items()}
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            expected = f"the weights of {config['model']!r}: {name} of shape {wanted.get(name)}"
+            raise DataError(folder / WEIGHTS, expected, found.get(name, "nothing"))
+
+
+def _config(path: Path) -> dict[str, Any]:
+    config = json_value(_need(path))
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         found = config.get("format") if isinstance(config, dict) else config
         raise DataError(path, f"format {FORMAT}; a newer askonce may read it", found)
@@ -82,13 +142,21 @@ def _config(path: Path) -> dict[str, Any]:
     for key, kind in wanted.items():
         if not isinstance(config.get(key), kind):
             raise DataError(path, f"{key!r} of type {kind.__name__}", config.get(key))
-    return config
+    if config["tokeniser"] not in TOKENISERS:
+        raise DataError(path, f"a tokeniser of {', '.join(TOKENISERS)}", config["tokeniser"])
+    most = config.get("max_words")
+    if most is not None and (type(most) is not int or most < 1):
+        raise DataError(path, "'max_words' of 1 or more, or null", most)
+    for key, value in config["settings"].items():
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise DataError(path, f"{key!r} of at most {LARGEST:,}", value)
+    return config | {"max_words": most}
 
 
 def _need(path: Path) -> Path:
     if not path.is_file():
         raise AskonceError(f"{str(path.parent)!r} is no ranker folder: it has no {path.name}")
-    return path
+    return need_inside(path.parent, path.name)
 
 
 def _replace(path: Path, save: Any) -> None:  # noqa: ANN401 - any function of a path

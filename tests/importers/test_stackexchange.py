@@ -338,3 +338,11 @@ def test_a_real_folder_without_posts_is_told(data_folder, tmp_path):
     shutil.copy(data_folder / "travel_se_links" / "PostLinks.xml.gz", tmp_path)
     with pytest.raises(AskonceError, match=r"no Posts\.xml"):
         list(IMPORTERS["stackexchange"](Source(tmp_path)))
+
+
+@pytest.mark.parametrize("encoding", ["utf-x", "utf-7", "rot13", "idna"])  # found by fuzzing
+def test_an_encoding_that_is_none_is_told(tmp_path, encoding):
+    declared = f'<?xml version="1.0" encoding="{encoding}"?><posts><row Id="1"/></posts>'
+    (tmp_path / "Posts.xml").write_text(declared)
+    with pytest.raises(DataError, match="expected XML in UTF-8"):
+        list(IMPORTERS["stackexchange"](Source(tmp_path)))

@@ -57,10 +57,12 @@ def test_ask_gives_both(reading):
 
 
 def test_a_draft_is_checked_while_it_is_typed(reading):
-    draft = {"title": "Rear tyre keeps", "body": "going flat", "k": 3}
+    draft = {"title": "Rear tyre keeps", "body": "going flat", "k": 3.0}  # whole, as JSON has it
     found = reading.post("/api/duplicates", json=draft).json()
     assert len(found["similar"]) == 3
     assert found["duplicate"] is False  # no model that could tell
+    nothing = reading.post("/api/duplicates", json={"title": " ", "body": "\x00"}).json()
+    assert nothing["similar"] == [] and nothing["duplicate"] is False
 
 
 def test_why_shows_stages_and_words(reading):

@@ -65,6 +65,8 @@ def test_paths_and_methods_that_do_not_exist(reading):
     response = reading.post("/api/similar", json={})
     refused(response, 405)
     assert response.headers["allow"] == "GET"
+    assert reading.patch("/api/posts/q002").headers["allow"] == "DELETE, GET, PUT"
+    assert reading.patch("/api/posts/delete").headers["allow"] == "POST"
     refused(reading.request("BREW", "/api/posts"), 405)
     refused(reading.get("/static/nothing.js"), 404)
 
@@ -91,11 +93,11 @@ def test_paths_and_methods_that_do_not_exist(reading):
         ("/api/posts", "x"),
         ("/api/posts", None),
         ("/api/posts/delete", {"ids": []}),
-        ("/api/duplicates", {"title": "", "body": " "}),
         ("/api/duplicates", {"title": "x", "k": -1}),
         ("/rerank", {"query": "x", "documents": []}),
         ("/rerank", {"query": "x", "documents": ["y"] * 501}),
         ("/rerank", {"query": "", "documents": ["y"]}),
+        ("/rerank", {"query": "\x19", "documents": ["y"]}),
         ("/rerank", {"query": "x", "documents": ["y"], "top_n": 0}),
         ("/v1/embeddings", {"input": []}),
         ("/v1/embeddings", {"input": [1, 2]}),

@@ -1,6 +1,9 @@
 """Who may read, who may write, and how often."""
 
+import hmac
+
 import pytest
+from fastapi import Request
 
 from askonce.engine import Engine
 from askonce.errors import AskonceError
@@ -24,6 +27,31 @@ def settings(**environment):
 def engine():
     with Engine.open("bicycles") as engine:
         yield engine
+
+
+def test_no_log_and_no_message_holds_a_key(engine, serve, caplog):
+    caplog.set_level("DEBUG")
+    own = settings(ASKONCE_API_KEY=WRITE, ASKONCE_READ_KEY=READ)
+    client = serve(own, engine)
+    wrong = "another-key-0123456789"
+    answers = [
+        client.request(method, path, headers=bearer(key), content=b"{")
+        for key in (WRITE, READ, wrong)
+        for method, path in (("GET", "/api/similar"), ("POST", "/api/posts"), ("GET", "/nothing"))
+    ]
+    told = caplog.text + repr(own) + "".join(answer.text for answer in answers)
+    assert not any(key in told for key in (WRITE, READ, wrong))
+    assert not any(digest.hex() in told for digest in own.keys.write + own.keys.read)
+
+
+def test_keys_are_compared_in_constant_time(monkeypatch):
+    compared = []
+    real = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda a, b: compared.append(1) or real(a, b))
+    keys = read_keys({"ASKONCE_API_KEY": WRITE, "ASKONCE_READ_KEY": READ})
+    scope = {"type": "http", "headers": [(b"x-api-key", WRITE.encode())]}
+    keys.check(Request(scope), "read")
+    assert len(compared) == len(keys.write)  # all of them, whichever it is
 
 
 def test_scopes(engine, serve):

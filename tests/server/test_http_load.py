@@ -1,5 +1,6 @@
 """Many at once: batches give what single calls give, and beyond the limits comes a clear no."""
 
+import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ import pytest
 
 from askonce.engine import Engine
 from askonce.server import Keys, LaneSettings, ServerSettings
+from askonce.server.lanes import Lane
 
 QUESTIONS = [
     *("rear tyre goes flat", "chain jumps uphill", "squealing disc brake", "bike stolen at work"),
@@ -101,6 +103,57 @@ def test_more_than_fits_is_refused_at_once_or_after_a_short_wait(gated, serve, w
         assert [future.result().status_code for future in working] == [200, 200]
     assert similar(client, "afterwards all is well").status_code == 200
     assert 'askonce_refused_total{lane="queries"} 2.0' in client.get("/metrics").text
+
+
+def test_a_lane_takes_on_fewer_while_work_is_slow_and_more_when_it_is_quick_again():
+    now = [0.0]
+    settings = LaneSettings(work=8, queue=100, patience=60, steady=0.1, least=2)
+    lane = Lane("queries", settings, lambda: now[0])
+
+    async def work(seconds):
+        async with lane.place():
+            await asyncio.sleep(0)
+            now[0] += seconds
+
+    async def most(count, seconds):
+        """How many of so many are in work at once."""
+        tasks = [asyncio.create_task(work(seconds)) for _ in range(count)]
+        await asyncio.sleep(0)
+        at_once = lane.working
+        await asyncio.gather(*tasks)
+        assert lane.working == lane.waiting == 0
+        return at_once
+
+    async def run():
+        assert await most(30, 0) == 8
+        assert await most(3, 1) == 3
+        assert 2 < await most(9, 0) < 8
+        await most(30, 1)
+        assert await most(30, 1) == 2
+        await most(70, 0)
+        assert await most(9, 0) == 8
+
+    asyncio.run(run())
+
+
+def test_who_goes_away_while_waiting_takes_no_place():
+    lane = Lane("queries", LaneSettings(work=1, queue=4, patience=5))
+
+    async def run():
+        gate = asyncio.Event()
+
+        async def work():
+            async with lane.place():
+                await gate.wait()
+
+        first, gone, last = (asyncio.create_task(work()) for _ in range(3))
+        await asyncio.sleep(0)
+        gone.cancel()
+        gate.set()
+        await asyncio.gather(first, last)
+        assert gone.cancelled() and lane.working == lane.waiting == 0
+
+    asyncio.run(run())
 
 
 def test_edits_of_one_post_at_the_same_time_lose_nothing(writing):

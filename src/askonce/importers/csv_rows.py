@@ -53,7 +53,7 @@ def csv_header(source: Source, path: Path) -> list[str]:
             raise DataError(stream.name, "a header", stream.flaw or "an empty file")
         if isinstance(first, Damaged):
             raise DataError(stream.name, "a header", str(first))
-        return first[1]
+        return [_on_one_line(name) for name in first[1]]
 
 
 def csv_rows(source: Source, path: Path, columns: Mapping[str, int]) -> Iterator[CsvRow | Damaged]:
@@ -96,8 +96,8 @@ def find_columns(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -
             found[field] = place
     if not {"title", "body"} & found.keys():
         raise AskonceError(
-            f"{path.name} has no column for the title or body among {', '.join(header)}; "
-            f"name one, such as --columns title={header[0]}"
+            f"{path.name} has no column for the title or body among {', '.join(header)[:200]}; "
+            f"name one, such as --columns title={header[0][:50]}"
         )
     return found
 
@@ -134,6 +134,11 @@ def _check(name: Path, line: int, fields: Sequence[str], width: int) -> None:
         except UnicodeEncodeError as error:
             raw = text[error.start : error.start + 10].encode("utf-8", "surrogateescape")
             raise DataError(name, "UTF-8 text", raw, line) from None
+
+
+def _on_one_line(name: str) -> str:
+    """A column's name as a message shows it; only its letters and digits tell it from others."""
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askonce.errors import AskonceError, DataError, MissingExtra
-from askonce.importers.source import Source, refuse_swelling
+from askonce.files import refuse_swelling
+from askonce.importers.source import Source
 
 if TYPE_CHECKING:
     from py7zr import SevenZipFile

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from askonce.errors import AskonceError, DataError
+from askonce.files import refuse_swelling
 
 LONGEST_RECORD = 16 << 20  # bytes of one line or element; four times what a post may hold
+LONGEST_GAP = 4 * LONGEST_RECORD  # bytes without a record that can be read; no dump has so many
 CHUNK = 256 << 10
-# Forum text packs to a tenth at best; what swells far more was made to fill memory, disk or time.
-SWELL = 200
-SMALL = 64 << 20  # bytes that any file may unpack to
 
 
 @dataclass
@@ -87,10 +86,18 @@ class Stream:
     def lines(self) -> Iterator[bytes]:
         """One line at a time; of a longer one than a record may be only the beginning."""
         while line := self._buffer.readline(LONGEST_RECORD + 1):
-            rest = line
+            rest, length = line, len(line)
             while len(rest) > LONGEST_RECORD and not rest.endswith(b"\n"):
                 rest = self._buffer.readline(LONGEST_RECORD + 1)
+                length += len(rest)
+                refuse_gap(self.name, length)
             yield line
+
+
+def refuse_gap(name: Path, length: int) -> None:
+    """Stop at a file that goes on and on without a record."""
+    if length > LONGEST_GAP:
+        raise DataError(name, "a record", f"none in {LONGEST_GAP:,} bytes")
 
 
 class _Counted(io.FileIO):
@@ -131,10 +138,3 @@ class _Unpacked(io.RawIOBase):
         self._out += len(data)
         refuse_swelling(self._path, self._packed.tell(), self._out)
         return len(data)
-
-
-def refuse_swelling(path: Path, packed: int, unpacked: int) -> None:
-    """Stop at a file that unpacks to far more than text could."""
-    if unpacked > SMALL and unpacked > SWELL * packed:
-        found = f"{unpacked:,} bytes from {packed:,}"
-        raise DataError(path.name, f"at most {SWELL} times its packed size", found)

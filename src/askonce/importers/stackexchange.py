@@ -13,7 +13,8 @@ from askonce.files import find
 from askonce.importers import IMPORTERS, Damaged, Record, Source
 from askonce.importers.formatted import two_forms
 from askonce.importers.seven_zip import members, unpack
-from askonce.importers.xml_rows import xml_rows
+from askonce.importers.source import refuse_gap
+from askonce.importers.xml_rows import ROW, xml_rows
 from askonce.text.leaks import strip_notices
 from askonce.types import Link, LinkKind, Post, PostKind
 
@@ -127,8 +128,14 @@ def _post(row: _Row, accepted: set[str], code: bool) -> Post | None:
 def _accepted(source: Source, posts: Path) -> set[str]:
     """The ids of accepted answers, which may come before or after their questions."""
     # not parsed, which is dear; no text looks so, since quotes are escaped inside an attribute
+    accepted: set[str] = set()
+    gap = 0  # bytes since the last row
     with source.open(posts) as stream:
-        return {found.decode() for chunk in stream.chunks() for found in _ACCEPTED.findall(chunk)}
+        for chunk in stream.chunks():
+            accepted.update(found.decode() for found in _ACCEPTED.findall(chunk))
+            gap = 0 if ROW in chunk else gap + len(chunk)
+            refuse_gap(stream.name, gap)
+    return accepted
 
 
 @contextmanager

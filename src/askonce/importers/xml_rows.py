@@ -11,9 +11,9 @@ from xml.parsers import expat
 
 from askonce.errors import DataError
 from askonce.importers import Damaged
-from askonce.importers.source import LONGEST_RECORD, Stream
+from askonce.importers.source import LONGEST_RECORD, Stream, refuse_gap
 
-_ROW = b"<row "
+ROW = b"<row "
 _DEEPEST = 10
 
 
@@ -42,6 +42,7 @@ class _Parser:
         self._found: list[Row | Damaged] = []
         self._lines = 0  # in the chunks that were fed
         self._lost = False  # after malformed XML, until the next row
+        self._gap = 0  # bytes since the last row
         self._start(skipped_lines=0)
 
     @property
@@ -56,12 +57,16 @@ class _Parser:
         while place is not None:
             place = self._parse(data, place, last)
         self._lines += data.count(b"\n")
+        self._gap = self._gap + len(data) if not self._found else 0
+        refuse_gap(self.name, self._gap)
         return self._found
 
     def _parse(self, data: bytes, place: int, last: bool) -> int | None:
         """Read from a place in the data; where to start over, or None when all is read."""
         try:
             self._expat.Parse(memoryview(data)[place:], last)
+        except (LookupError, ValueError) as error:  # what Python says of the file's encoding
+            raise DataError(self.name, "XML in UTF-8", str(error)) from None
         except expat.ExpatError as error:
             self._found.append(self._damaged(_reason(error, last)))
             bad = self._expat.ErrorByteIndex - self._fed  # may lie before this data
@@ -74,7 +79,7 @@ class _Parser:
         return None
 
     def _next_row(self, data: bytes, place: int) -> int | None:
-        start = data.find(_ROW, place)
+        start = data.find(ROW, place)
         self._lost = start < 0
         if self._lost:
             return None

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 
-from askonce.server.limits import LONGEST_QUESTION, MOST_RESULTS
+from askonce.engine.search import RANKERS
+from askonce.server.limits import LONGEST_QUESTION, MOST_RESULTS, SOMETHING
 from askonce.server.request_bodies import Draft, PostId
 from askonce.server.sanitise import clean_text
 from askonce.server.service import Ask, Service
@@ -27,6 +28,7 @@ Question = Annotated[
         max_length=LONGEST_QUESTION,
         description="What somebody wants to know.",
         examples=["my back wheel keeps losing air overnight"],
+        json_schema_extra={"pattern": SOMETHING},
     ),
 ]
 Results = Annotated[
@@ -34,7 +36,12 @@ Results = Annotated[
 ]
 RankerName = Annotated[
     str,
-    Query(max_length=50, description="One of GET /api/rankers.", examples=["best"]),
+    Query(
+        max_length=50,
+        description="One of GET /api/rankers.",
+        examples=["best"],
+        json_schema_extra={"enum": list(RANKERS)},
+    ),
 ]
 Votes = Annotated[
     bool,
@@ -83,9 +90,10 @@ def ask_routes(service: Service) -> APIRouter:
 
     @router.post("/api/duplicates", summary="Was this draft asked before?")
     async def duplicates(draft: Draft) -> DuplicatesFound:
-        """Check a question while it is being typed."""
-        started, question = time.perf_counter(), _need(f"{draft.title}\n{draft.body}")
-        found = await service.similar(question, Ask(draft.k, "fused"))  # as ``Engine.suggest``
+        """Check a question while it is being typed; before the first word nothing is like it."""
+        started, question = time.perf_counter(), _said(f"{draft.title}\n{draft.body}")
+        typed = Ask(draft.k, "fused")  # as ``Engine.suggest``
+        found = await service.similar(question, typed) if question else []
         likely = any((hit.duplicate_probability or 0.0) >= LIKELY for hit in found)
         return DuplicatesFound.model_construct(
             took_ms=_since(started), duplicate=likely, similar=found
@@ -111,10 +119,14 @@ def ask_routes(service: Service) -> APIRouter:
 
 
 def _need(text: str) -> str:
-    question = clean_text(text, " ").strip()
+    question = _said(text)
     if not question:
         raise HTTPException(422, "the question is empty; write what you want to know")
     return question
+
+
+def _said(text: str) -> str:
+    return clean_text(text, " ").strip()
 
 
 def _since(started: float) -> float:

@@ -1,7 +1,9 @@
 """A bounded number of requests in work, a short queue before them, and a clear no beyond."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import HTTPException
@@ -9,14 +11,18 @@ from fastapi import HTTPException
 from askonce.server.settings import LaneSettings
 
 RETRY = {"Retry-After": "1"}
+FEWER, MORE = 0.9, 0.1  # after a slow answer nine tenths in work, after ten quick ones one more
 
 
 class Lane:
     """Requests of one kind on their way through the server."""
 
-    def __init__(self, name: str, settings: LaneSettings) -> None:
-        self.name, self._settings = name, settings
-        self._places = asyncio.Semaphore(settings.work)
+    def __init__(
+        self, name: str, settings: LaneSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.name, self._settings, self._clock = name, settings, clock
+        self._room = float(settings.work)
+        self._turns: deque[asyncio.Future[None]] = deque()  # of those who wait, the first one first
         self.working = 0
         self.waiting = 0
         self.refused = 0
@@ -24,28 +30,52 @@ class Lane:
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         """A place in work, at once or after a short wait; else 503."""
-        if self._places.locked():
+        if self._turns or self.working >= int(self._room):
             await self._wait()
         else:
-            await self._places.acquire()  # returns without a switch to another task
-        self.working += 1
+            self.working += 1
+        begin = self._clock()
         try:
             yield
         finally:
-            self.working -= 1
-            self._places.release()
+            self._learn(self._clock() - begin)
+            self._leave()
 
     async def _wait(self) -> None:
+        """Until the turn comes; who gives it has counted us as working."""
         if self.waiting >= self._settings.queue:
             raise self._refusal()
+        turn = asyncio.get_running_loop().create_future()
+        self._turns.append(turn)
         self.waiting += 1
         try:
             async with asyncio.timeout(self._settings.patience):
-                await self._places.acquire()
+                await turn
         except TimeoutError:
-            raise self._refusal() from None
+            if turn.cancelled():  # or else the turn came at the last moment
+                raise self._refusal() from None
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self._leave()
+            raise
         finally:
             self.waiting -= 1
+
+    def _leave(self) -> None:
+        self.working -= 1
+        while self._turns and self.working < int(self._room):
+            turn = self._turns.popleft()
+            if not turn.done():
+                self.working += 1
+                turn.set_result(None)
+
+    def _learn(self, seconds: float) -> None:
+        """Take on fewer at a time while they keep each other from being answered in time."""
+        settings = self._settings
+        if seconds > settings.steady:
+            self._room = max(self._room * FEWER, min(settings.least, settings.work))
+        else:
+            self._room = min(self._room + MORE, settings.work)
 
     def _refusal(self) -> HTTPException:
         self.refused += 1

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from askonce.engine import Engine
 from askonce.server.examples import closed
 from askonce.server.request_bodies import EmbeddingsWanted, RerankWanted
+from askonce.server.sanitise import clean_text
 from askonce.server.service import Service
 from askonce.server.shapes import Models, Overview, Shape
 
@@ -120,7 +121,7 @@ def _coded(vector: np.ndarray, how: str) -> list[float] | str:
 
 def _rerank(engine: Engine, wanted: RerankWanted) -> RerankFound:
     texts = wanted.texts
-    scores = engine.rerank(wanted.query, texts)
+    scores = engine.rerank(clean_text(wanted.query, " "), texts)
     order = sorted(range(len(texts)), key=lambda place: (-scores[place], place))
     return RerankFound(
         results=[

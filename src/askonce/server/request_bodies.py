@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Discriminator, Field, StringConstraints, Tag
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, StringConstraints, Tag
 
 from askonce.archive.rows import LONGEST_ID
 from askonce.archive.rows import LONGEST_TEXT as LONGEST_POST
@@ -16,7 +16,14 @@ from askonce.server.limits import (
     MOST_RESULTS,
     MOST_TAGS,
     MOST_TEXTS,
+    SOMETHING,
 )
+
+
+def _whole(value: object) -> object:
+    """In JSON 57.0 is an integer too."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
 
 _DATE = (
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -28,7 +35,10 @@ Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 SomeText = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TEXT)]
 TagName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TAG)]
 Tags = Annotated[list[TagName], Field(max_length=MOST_TAGS)]
-Votes = Annotated[int, Field(ge=-LARGEST_VOTE, le=LARGEST_VOTE)]
+Whole = BeforeValidator(_whole)
+Votes = Annotated[int, Field(ge=-LARGEST_VOTE, le=LARGEST_VOTE), Whole]
+Results = Annotated[int, Field(ge=1, le=MOST_RESULTS), Whole]
+Few = Annotated[int, Field(ge=1), Whole]
 Date = Annotated[str, StringConstraints(pattern=_DATE)]
 Kind = Literal["question", "answer"]
 
@@ -117,7 +127,7 @@ class Draft(BaseModel):
 
     title: Text = ""
     body: Text = ""
-    k: int = Field(default=10, ge=1, le=MOST_RESULTS)
+    k: Results = 10
 
 
 class EmbeddingsWanted(BaseModel):
@@ -153,9 +163,9 @@ class RerankWanted(BaseModel):
         return_documents=True,
     )
 
-    query: SomeText
+    query: SomeText = Field(json_schema_extra={"pattern": SOMETHING})
     documents: list[Text | Document] = Field(min_length=1, max_length=MOST_DOCUMENTS)
-    top_n: int | None = Field(default=None, ge=1)
+    top_n: Few | None = None
     return_documents: bool = False
 
     @property

@@ -1,5 +1,6 @@
 """How a server is run: how much it takes on at once, from whom, and who may write."""
 
+import math
 from dataclasses import dataclass, field
 
 from askonce.server.keys import Keys
@@ -12,6 +13,8 @@ class LaneSettings:
     work: int
     queue: int
     patience: float  # seconds; who waited longer is refused rather than served late
+    steady: float = math.inf  # seconds in work; when it takes longer, fewer are in work
+    least: int = 2  # but so many always
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,8 @@ class ServerSettings:
     body_bytes: int = 4 * 2**20
     threads: int = 2  # runs of the engine at the same time; more than cores makes all slower
     batch: int = 8  # questions that go through the models together
-    # 150 ms of waiting and 8 asks of 40 ms on two cores stay below 300 ms
-    queries: LaneSettings = LaneSettings(work=8, queue=64, patience=0.15)
+    # 80 ms of waiting and about 100 ms in work, on machines of any speed, stay below 300 ms
+    queries: LaneSettings = LaneSettings(work=8, queue=64, patience=0.08, steady=0.1)
     # one at a time, so that two edits of a post never lose one; importers rather wait than fail
     writes: LaneSettings = LaneSettings(work=1, queue=64, patience=5.0)
     bulk: LaneSettings = LaneSettings(work=2, queue=8, patience=1.0)  # embeddings, rerank, overview

@@ -15,11 +15,13 @@ from typing import Any, Literal
 
 from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
+from askonce.files import json_value, need_inside
 from askonce.serving.blend import Blend
 from askonce.serving.calibration import Calibration
 
 FORMAT = 1
 FOLDER, CURRENT, MANIFEST = "models", "current", "manifest.json"
+SENTENCE = "sentence:"  # before the name of an encoder of sentence-transformers
 
 TaskName = Literal["questions", "answers"]
 How = Literal["zscore", "reciprocal"]
@@ -93,9 +95,11 @@ def current(archive: Path) -> Path | None:
         name = pointer.read_text("utf-8").strip()
     except FileNotFoundError:
         return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(pointer, "the name of a folder beside it", str(error)) from None
     if not name or name != Path(name).name or name.startswith("."):
         raise DataError(pointer, "the name of a folder beside it", name)
-    return archive / FOLDER / name
+    return need_inside(archive / FOLDER, name)
 
 
 def new_folder(archive: Path) -> Path:
@@ -111,16 +115,18 @@ def new_folder(archive: Path) -> Path:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a training."""
     path = folder / MANIFEST
-    try:
-        record = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise AskonceError(f"no {MANIFEST} in {str(folder)!r}; train again") from None
-    except ValueError as error:
-        raise DataError(path, "JSON", str(error)) from None
+    if not path.is_file():
+        raise AskonceError(f"no {MANIFEST} in {str(folder)!r}; train again")
+    record = json_value(need_inside(folder, MANIFEST))
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         found = record.get("format") if isinstance(record, dict) else record
         raise DataError(path, f"format {FORMAT}", found)
-    return settings(Manifest, record, "")
+    manifest = settings(Manifest, record, "")
+    for serving in (manifest.questions, manifest.answers):
+        for name in (serving.encoder, serving.pair) if serving is not None else ():
+            if name is not None and not name.startswith(SENTENCE):
+                need_inside(folder, name)
+    return manifest
 
 
 def _numbered(archive: Path) -> list[Path]:

@@ -121,7 +121,7 @@ class Vocabulary:
 
 
 def _read_header(path: Path, line: str) -> tuple[int, int]:
-    match = re.fullmatch(_HEADER_LINE.replace("{}", "([0-9]+)"), line)
+    match = re.fullmatch(_HEADER_LINE.replace("{}", "([0-9]{1,18})"), line)
     if match is None:
         raise DataError(path, "the header of a vocabulary", line, 1)
     if int(match[1]) != _FORMAT:
@@ -132,7 +132,7 @@ def _read_header(path: Path, line: str) -> tuple[int, int]:
 def _read_table(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[str, int, int]]:
     seen: set[str] = set(SPECIAL)
     for number, line in lines:
-        match = re.fullmatch(r"([^\t]*)\t([0-9]+)\t([0-9]+)", line)
+        match = re.fullmatch(r"([^\t]*)\t([0-9]{1,18})\t([0-9]{1,18})", line)
         if match is None:
             raise DataError(path, "a word, its count and its document frequency", line, number)
         word = _unescape(match[1])

@@ -1,0 +1,69 @@
+"""Compare the indexes of an archive with its posts, word by word and number by number."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from askonce.archive import Archive
+from askonce.coder import RankerCoder
+from askonce.index.lexical import LexicalIndex
+from askonce.index.vectors import VectorIndex
+from askonce.ranker import Ranker
+from askonce.serving.manifest import current
+from askonce.types import Post
+
+NEAR = 1e-4  # keys of one text differ by rounding when it is encoded beside others
+
+
+def differences(folder: Path) -> list[str]:
+    """What is otherwise in the indexes on the disk than in the archive; [] is what is wanted."""
+    models = current(folder)
+    if models is None:
+        return ["no models"]
+    coder = RankerCoder(Ranker.load(models / "encoder"))
+    archive = Archive.open(folder)
+    change = archive.change
+    found = []
+    for kind in ("question", "answer"):
+        posts = list(archive.iterate(kind))
+        words = LexicalIndex(folder / "index" / f"lexical-{kind}s", writer=False)
+        keys = VectorIndex(folder / "index" / f"vectors-{kind}s-{models.name}", coder, writer=False)
+        found += _of_words(words, posts) + _of_keys(keys, posts)
+        for index in (words, keys):
+            if index.position != change:
+                found.append(f"{type(index).__name__} at change {index.position}, not {change}")
+    archive.close()
+    return found
+
+
+def _of_words(index: LexicalIndex, posts: Sequence[Post]) -> list[str]:
+    wanted: dict[str, set[str]] = defaultdict(set)
+    spelled: dict[str, str] = {}
+    for post in posts:
+        words = index.terms.tokenise(post.text)
+        for word, stem in zip(words, index.terms(post.text), strict=True):
+            wanted[stem].add(post.id)
+            spelled[stem] = word
+    found = []
+    if len(index) != len(posts):
+        found.append(f"{len(index)} posts by words, not {len(posts)}")
+    for stem, ids in wanted.items():
+        hits = sorted(hit.id for hit in index.search(spelled[stem], len(posts) + 10))
+        if hits != sorted(ids):
+            found.append(f"word {stem!r} finds {len(hits)} posts, not {len(ids)}")
+    return found
+
+
+def _of_keys(index: VectorIndex, posts: Sequence[Post]) -> list[str]:
+    found = []
+    ids = [post.id for post in posts]
+    keys = index.coder.candidate_keys(posts)  # (n, K)
+    hits = sorted(hit.id for hit in index.search_key(keys[0], len(posts) + 10))
+    if len(index) != len(posts) or hits != sorted(ids):
+        found.append(f"{len(index)} posts by keys, of which {len(hits)} are found")
+    each = [index.score_key(unit, ids) for unit in np.eye(keys.shape[1], dtype=np.float32)]
+    stored = np.stack(each, axis=1)  # (n, K)
+    wrong = ~np.isclose(stored, keys, rtol=NEAR, atol=NEAR).all(axis=1)  # (n,)
+    return found + [f"another key of {ids[row]!r}" for row in np.flatnonzero(wrong)]

@@ -1,0 +1,209 @@
+"""Twice the load that a server can carry; and very many queries in a row.
+
+    python benchmarks/load.py --seconds 120 --json F
+    python benchmarks/load.py --queries 200000 --json F
+
+The first starts ``askonce serve`` on a generated forum with untrained models, raises the rate until
+requests are refused or slow, sends twice the last good rate for so many seconds, and looks at
+latency and memory before and right after. Half of the requests are full asks, half are suggestions
+while typing. The second asks one engine so many times and compares its resident memory at the end
+with that after the first twentieth; nine in ten queries are suggestions.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine_probe import resident_mb
+from forum import Forum
+from forum_archive import make
+
+SLOW_MS = 300  # p99 of what is admitted
+FIRST_RATE, FASTER, TRIES = 8.0, 1.4, 3
+STEP = 5.0  # seconds of each step of the ramp
+BACK = 1.1  # times the memory before
+CALM = 0.3  # of the rate that can be carried, to look at latency before and after
+ASK_EVERY = 10  # queries in a row: one ask in so many, suggestions between
+
+
+def main() -> None:
+    """Measure, then print JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=120, help="of twice the load")
+    parser.add_argument("--queries", type=int, help="instead: so many queries in one process")
+    parser.add_argument("--posts", type=int, default=5_000, help="questions of the forum")
+    parser.add_argument("--json", type=Path, help="also write the result to this file")
+    parser.add_argument("--folder", type=Path, help="keep the archive here, and use it again")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch) / "forum.askonce"
+        make(folder, options.posts, Path(scratch))
+        if options.queries:
+            result = in_a_row(folder, options.posts, options.queries)
+        else:
+            result = overload(folder, options.posts, options.seconds)
+    text = json.dumps({"posts": options.posts, **result}, indent=2)
+    print(text)
+    if options.json:
+        options.json.write_text(text + "\n")
+    sys.exit(0 if result["passed"] else 1)
+
+
+def overload(folder: Path, questions: int, seconds: float) -> dict[str, Any]:
+    """Find the rate that is carried, send twice of it, look at what is left of it."""
+    with served(folder) as server:
+        drive = Drive(server.port, questions)
+        rate, steps = ramp(drive)
+        before = drive(CALM * rate, STEP)
+        memory = server.resident_mb()
+        say(f"carries {rate:.1f}/s; {seconds:.0f} s of {2 * rate:.1f}/s")
+        double = drive(2 * rate, seconds)
+        after = drive(CALM * rate, STEP)
+        memory_after = server.resident_mb()
+    allowed = {"200", "429", "503"}
+    return {
+        "carried_per_s": round(rate, 1),
+        "ramp": steps,
+        "before": before,
+        "double": double,
+        "after": after,
+        "memory_mb": {"before": memory, "after": memory_after, "highest": server.highest_mb},
+        "passed": bool(
+            set(double["statuses"]) <= allowed
+            and not double["without_retry_after"]
+            and double["admitted_ms"]["p99"] < SLOW_MS
+            and set(after["statuses"]) == {"200"}
+            and memory_after < BACK * memory
+        ),
+    }
+
+
+def ramp(drive: "Drive") -> tuple[float, list[dict[str, Any]]]:
+    """The highest rate at which next to nothing is refused or slow, and how each step went."""
+    steps: list[dict[str, Any]] = []
+    drive(FIRST_RATE, STEP)  # warms up
+    rate, good, failed = FIRST_RATE, FIRST_RATE / 2, 0
+    while failed < TRIES:  # a busy moment of the machine is no limit
+        found = drive(rate, STEP)
+        steps.append(shortened(found))
+        if carried(found):
+            rate, good, failed = rate * FASTER, rate, 0
+        else:
+            failed += 1
+    return good, steps
+
+
+def carried(found: dict[str, Any]) -> bool:
+    """Whether the requests of a step were admitted and answered in time."""
+    admitted = found["statuses"].get("200", 0)
+    return admitted >= 0.99 * found["sent"] and found["admitted_ms"]["p99"] < SLOW_MS
+
+
+def shortened(found: dict[str, Any]) -> dict[str, Any]:
+    """A step of the ramp as the report shows it."""
+    p99 = found["admitted_ms"].get("p99")
+    return {"rate": found["rate"], "statuses": found["statuses"], "p99_ms": p99}
+
+
+class Drive:
+    """Sends requests from a process of its own; each call has other questions."""
+
+    def __init__(self, port: int, questions: int) -> None:
+        self._port, self._questions, self._calls = port, questions, 0
+
+    def __call__(self, rate: float, seconds: float) -> dict[str, Any]:
+        """What came back of this rate."""
+        self._calls += 1
+        say(f"{seconds:.0f} s of {rate:.1f}/s")
+        words = [Path(__file__).with_name("open_loop.py"), self._port, rate, seconds]
+        words += ["--questions", self._questions, "--seed", self._calls]
+        command = [sys.executable, *map(str, words)]
+        ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=120 + 4 * seconds)
+        return json.loads(ran.stdout)
+
+
+class Server:
+    """A running ``askonce serve``."""
+
+    def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
+        self.port, self._process = port, process
+        self.highest_mb = 0.0
+
+    def resident_mb(self) -> float:
+        """Its memory now; the highest so far is kept too."""
+        text = Path(f"/proc/{self._process.pid}/status").read_text()
+        found = {name: int(re.search(rf"{name}:\s+(\d+)", text)[1]) for name in ("VmRSS", "VmHWM")}
+        self.highest_mb = round(found["VmHWM"] / 1024, 1)
+        return round(found["VmRSS"] / 1024, 1)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Server]:
+    """A server on a free port, once its models are loaded."""
+    command = [sys.executable, "-m", "askonce", "serve", str(folder), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        found = re.search(r":(\d+) ", process.stdout.readline())
+        wait_for_models(int(found[1]))
+        yield Server(process, int(found[1]))
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def wait_for_models(port: int) -> None:
+    """Until the server ranks with its models."""
+    import httpx
+
+    end = time.monotonic() + 600
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        while client.get("/readyz").json().get("model") is None:
+            if time.monotonic() > end:
+                raise SystemExit("the server does not load its models")
+            time.sleep(0.1)
+
+
+def in_a_row(folder: Path, questions: int, queries: int) -> dict[str, Any]:
+    """Ask one engine so often; how its memory grew after the first twentieth."""
+    from askonce.engine import Engine
+
+    forum = Forum(questions)
+    warm, memory = max(1, queries // 20), 0.0
+    begin = time.perf_counter()
+    with Engine.open(folder, background=True) as engine:
+        while engine.status().model is None:
+            time.sleep(0.02)
+        for number in range(queries):
+            title, _, _ = forum.question(questions + 1 + number)
+            engine.ask(title) if number % ASK_EVERY == 0 else engine.suggest(title)
+            if number == warm:
+                memory = resident_mb()
+            if number % 1000 == 0:
+                say(f"{number:,} of {queries:,} queries, {resident_mb():.0f} MB")
+        at_the_end = resident_mb()
+    grown = 100 * (at_the_end - memory) / memory
+    seconds = time.perf_counter() - begin
+    return {
+        "queries": queries,
+        "queries_per_s": round(queries / seconds, 1),
+        "memory_mb": {"after_warm_up": round(memory, 1), "at_the_end": round(at_the_end, 1)},
+        "memory_growth_percent": round(grown, 2),
+        "passed": grown < 5,
+    }
+
+
+def say(text: str) -> None:
+    """Tell how far it is."""
+    print(f"\r{text:60}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

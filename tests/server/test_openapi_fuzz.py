@@ -1,0 +1,52 @@
+"""schemathesis calls every operation of the OpenAPI document in ways that it allows and forbids."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from askonce.engine import Engine
+from askonce.server import ServerSettings
+from askonce.server.keys import read_keys
+
+KEY = "write-key-of-the-test"
+# What a post must be beside its shape no schema says: an id is printable, a day is one of the
+# calendar, there is some text, an answer has its question. So a write may be refused with 422.
+CONFIG = """
+[[operations]]
+include-path-regex = "^/api/posts"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+"""
+
+
+@pytest.fixture
+def engine():
+    with Engine.open("bicycles") as engine:
+        yield engine
+
+
+@pytest.mark.slow
+def test_every_operation_does_what_its_document_says(engine, serve, tmp_path):
+    pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+    keys = read_keys({"ASKONCE_API_KEY": KEY, "ASKONCE_READ_KEY": "read-key-of-the-test"})
+    client = serve(ServerSettings(keys=keys), engine)
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(CONFIG)
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"),
+        f"{client.base_url}/openapi.json".replace("//openapi", "/openapi"),
+        *("--checks", "all", "--phases", "examples,coverage,fuzzing,stateful"),
+        *("--max-examples", os.environ.get("ASKONCE_EXAMPLES", "40")),
+        *(
+            "--seed",
+            os.environ.get("ASKONCE_SEED", "1"),
+            "--header",
+            f"Authorization: Bearer {KEY}",
+        ),
+        *("--request-timeout", "60", "--max-response-time", "60"),  # machines may be busy
+        *("--suppress-health-check", "all", "--no-color", "--continue-on-failure"),
+    ]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = "\n".join(line[:400] for line in (ran.stdout + ran.stderr).splitlines())
+    assert ran.returncode == 0, told
