@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from askonce.cli import main
+
 
 @pytest.fixture(scope="session")
 def askonce():
@@ -18,5 +20,18 @@ def askonce():
             timeout=180,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def refused(monkeypatch, capsys):
+    """Runs a command that must fail, in this process, and gives what it says and its exit code."""
+
+    def run(*arguments: object) -> tuple[str, object]:
+        monkeypatch.setattr(sys, "argv", ["askonce", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return capsys.readouterr().err, stopped.value.code
 
     return run

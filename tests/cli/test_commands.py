@@ -97,12 +97,12 @@ def test_lists_are_json_too(askonce, verb):
         (("evaluate", "--qrels", "nope", "--run", "nope"), "nope"),
     ],
 )
-def test_a_users_error_is_one_line_and_exit_2(askonce, arguments, message, csv_folder, monkeypatch):
+def test_a_users_error_is_one_line_and_exit_2(refused, arguments, message, csv_folder, monkeypatch):
     monkeypatch.chdir(csv_folder)
-    shown = askonce(*arguments)
-    assert shown.returncode == 2
-    assert message in shown.stderr
-    assert len(shown.stderr.strip().splitlines()) == 1
+    said, code = refused(*arguments)
+    assert code == 2
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
 
 
 def test_debug_shows_the_traceback(askonce):
