@@ -98,7 +98,7 @@ KINDS: dict[str, Callable[[Path | None], Index]] = {
     "milvus-keys": lambda folder: MilvusKeys(milvus(folder), "keys", HASHING),
     "milvus-fused": fused_on_milvus,
 }
-SLOW = {"milvus-fused"}
+SLOW = {"milvus-keys", "milvus-fused"}
 EACH = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in KINDS]
 PLACES = [
     pytest.param(

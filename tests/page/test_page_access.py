@@ -9,7 +9,7 @@ ASKED = "?q=my+rear+tyre+keeps+getting+punctures"
 PHONE = (390, 844)
 SMALL = (320, 640)  # WCAG's reflow
 WIDE = (1280, 860)
-THEMES = ("light", "dark")
+THEMES = ("light", pytest.param("dark", marks=pytest.mark.slow))
 
 
 def show_suggestions(page):
