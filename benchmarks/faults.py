@@ -188,7 +188,7 @@ class Trial:
             port = free_port()
             words = ("serve", self.folder, "--port", port)
             serving = started(lambda journal: command(journal, *words))
-            client = started(lambda journal: write_over_http(port, plan, journal))
+            client = started(lambda j: write_over_http(port, serving.number, plan, j))
             return client.until_killed(after, instead=serving)
         return started(lambda j: write_all(Engine.open(self.folder), plan, j)).until_killed(after)
 
@@ -419,17 +419,28 @@ def apply(target: Engine | Archive, op: Op) -> None:
         target.delete(op.gone)
 
 
-def write_over_http(port: int, plan: Sequence[Op], journal: int) -> None:
-    """The same through a server, as soon as it takes writes, until it is gone."""
-    pause, connection = 0.01, http.client.HTTPConnection("127.0.0.1", port, timeout=SLOWEST)
+def write_over_http(port: int, server: int, plan: Sequence[Op], journal: int) -> None:
+    """The same through a server, as soon as it takes writes, until its process is gone."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SLOWEST)
     while not answered(connection, "GET", "/readyz", None):
-        time.sleep(pause)
+        if not exists(server):  # killed before it was ready
+            return
+        time.sleep(0.01)
     for op in plan:
         posts = [asdict(post) for post in op.posts]
         path, body = ("", {"posts": posts}) if posts else ("/delete", {"ids": op.gone})
         if not answered(connection, "POST", f"/api/posts{path}", json.dumps(body)):
             return
         os.write(journal, b".")
+
+
+def exists(number: int) -> bool:
+    """Whether a process is there and not yet waited for."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def answered(

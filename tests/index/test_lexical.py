@@ -1,5 +1,6 @@
 import json
 import math
+import shutil
 from collections import Counter
 
 import pytest
@@ -190,3 +191,28 @@ def test_scores_are_bm25(texts):
             norm = 1.2 * (1 - 0.75 + 0.75 * len(have) / mean) if mean else 1.0
             expected += idf * tf * 2.2 / (tf + norm) if tf else 0.0
         assert found.get(str(i), 0.0) == pytest.approx(expected, rel=1e-4)
+
+
+def test_what_a_crash_left_of_a_commit_is_no_hindrance(tmp_path):
+    def made(name):
+        index = LexicalIndex(tmp_path / name)
+        index.add([Post("a", title="red bicycle"), Post("b", title="red wheel")])
+        index.save()
+        index.close()
+        return tmp_path / name
+
+    crashed = made("crashed")
+    finished = tmp_path / "finished"
+    shutil.copytree(crashed, finished)
+    other = LexicalIndex(finished)
+    other.remove(["a"])
+    other.close()
+    # killed after the list of deleted posts was written, before the commit said that it counts
+    (deleted,) = finished.glob("*.del")
+    for path in (deleted, finished / ".managed.json"):
+        shutil.copy(path, crashed / path.name)
+
+    index = LexicalIndex(crashed)
+    assert [hit.id for hit in index.search("red")] == ["a", "b"]
+    index.remove(["a"])
+    assert [hit.id for hit in index.search("red")] == ["b"]

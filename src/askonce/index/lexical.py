@@ -188,6 +188,8 @@ class LexicalIndex:
             try:
                 # one thread: the order of posts, and so of segments, is the same on every run
                 self._writer = self._index.writer(heap_size=HEAP, num_threads=1)
+                # what a crash left of a commit, whose file names would be used again
+                self._writer.garbage_collect_files()
             except ValueError as error:
                 if "LockBusy" not in str(error):
                     raise self._failed(error) from None
