@@ -71,7 +71,7 @@ def silent(what, done, total):
 def vectors(engine):
     """Keys by id, of both kinds."""
     found = {}
-    for search in (engine._searches.question, engine._searches.answer):
+    for search in (engine._keeper.ready().question, engine._keeper.ready().answer):
         index = search.vectors
         found |= {name: index._seen.keys[row] for name, row in index._contents.rows.items()}
     return found

@@ -4,57 +4,26 @@ It works from the first minute: without a trained model it is BM25. What ``askon
 loaded beside the running search and takes its place when it is ready, without a restart.
 """
 
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askonce.archive import Archive, Written, open_archive
 from askonce.engine.explaining import explain
-from askonce.engine.following import Tell, follow
+from askonce.engine.following import Tell
 from askonce.engine.hits import NEAR, answer_hits, lent_scores, similar_hits
-from askonce.engine.loading import Loader
-from askonce.engine.lock import FolderLock
+from askonce.engine.keeping import Keeper, Searches
 from askonce.engine.reranking import rerank
-from askonce.engine.results import NotReady, RankedAnswer, SimilarQuestion, Status, Why
-from askonce.engine.search import DEPTH, RANKERS, VECTORS, Ranked, Search
-from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
-from askonce.index.base import Index, IndexDamaged, IndexUnavailable
-from askonce.index.homes import FolderHome, index_home
-from askonce.serving.manifest import current, read_manifest
-from askonce.types import Link, Post, PostKind
+from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
+from askonce.engine.search import DEPTH, Ranked
+from askonce.errors import AskonceError, NotAnEncoder
+from askonce.types import Link, Post
 
 if TYPE_CHECKING:
     import numpy as np
 
-KINDS: tuple[PostKind, ...] = ("question", "answer")
 MOST = 1000  # results
 TYPED, TYPED_DEPTH = "fused", 20  # how questions are ranked while they are being typed
-PAUSE = 0.5  # seconds between two looks at what other processes changed
-LAST_ASKS = 30  # seconds that closing waits for those who ask
-SAVE_EVERY = 120  # looks between two saves of vectors, about a minute
-
-
-@dataclass(frozen=True)
-class _Searches:
-    """What serves at one moment; readers take it once and keep it until they are done."""
-
-    question: Search
-    answer: Search
-    model: str | None = None
-
-    def rankers(self) -> list[str]:
-        """The ways of ranking that make a difference for either kind."""
-        return list(dict.fromkeys((*self.question.rankers(), *self.answer.rankers())))
-
-    def need(self, ranker: str) -> None:
-        """An error for a way of ranking that makes no difference here."""
-        if ranker not in RANKERS:
-            raise AskonceError(f"no ranker {ranker!r}; choose one of {', '.join(self.rankers())}")
-        if ranker == VECTORS and ranker not in self.rankers():
-            raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
 
 
 class Engine:
@@ -68,20 +37,7 @@ class Engine:
         index: str | None = None,
     ) -> None:
         self.archive, self._folder = archive, folder
-        self._tell: Tell = tell or (lambda text: None)
-        place = folder / "index" if folder else None
-        self._lock = FolderLock(place) if place else None
-        self.read_only = not self._lock.acquire() if self._lock else False
-        home = index_home(index, place, archive.name, not self.read_only)
-        self._loader = Loader(archive, home, self._say)
-        self._changing = threading.RLock()  # of indexes; readers need none
-        self._stop = threading.Event()
-        self._asked, self._asking_now = threading.Condition(), 0
-        self._thread: threading.Thread | None = None
-        self._building: str | None = None
-        self._lost = self._anew = False  # indexes that cannot be read, and are being made anew
-        self._searches: _Searches | None = None
-        self._refused: str | None = None  # a model folder that could not be loaded
+        self._keeper = Keeper(archive, folder, tell, index)
         self._overview: tuple[tuple[int, int], dict[str, Any]] | None = None
 
     @classmethod
@@ -117,7 +73,7 @@ class Engine:
             if exclusive or rebuild:
                 engine.need_indexes()
             if rebuild:
-                engine._loader.home.clear()
+                engine._keeper.clear()
             engine.start(background)
         except BaseException:
             engine.close()
@@ -126,47 +82,15 @@ class Engine:
 
     def need_indexes(self) -> None:
         """An error if the indexes are another process's, or cannot be written."""
-        if self.read_only and self._lock is not None:
-            raise self._lock.refusal(self.archive.name)
+        self._keeper.need_indexes()
 
     def start(self, background: bool) -> None:
         """Open the indexes, bring them up to date and, in the background, keep them so."""
-        self._searches = self._reopened()
-        if background:
-            self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
-            self._thread.start()
-        else:
-            self.refresh_models()
-
-    def _opened(self) -> _Searches:
-        """Searches by BM25; in memory where the folder has no index and we may not make one."""
-        try:
-            question, answer = (self._loader.lexical(kind) for kind in KINDS)
-        except IndexDamaged:
-            if self._loader.home.writable:
-                raise
-            self._loader = replace(self._loader, home=FolderHome(None))
-            question, answer = (self._loader.lexical(kind) for kind in KINDS)
-        return _Searches(Search(self.archive, question), Search(self.archive, answer))
+        self._keeper.start(background)
 
     def close(self) -> None:
         """Stop following, let who asks finish, save, let others keep the indexes."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-        if self._searches is not None:
-            try:
-                self._save()
-            except AskonceError as error:  # a full disk; the next start catches up
-                self._tell(str(error))
-            searches, self._searches = self._searches, None
-            with self._asked:
-                self._asked.wait_for(lambda: self._asking_now == 0, LAST_ASKS)
-            for index in self._indexes(searches):
-                index.close()
-        if self._lock is not None:
-            self._lock.release()
-        self.archive.close()
+        self._keeper.close()
 
     def __enter__(self) -> "Engine":
         return self
@@ -205,7 +129,7 @@ class Engine:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
         depth = TYPED_DEPTH if ranker == TYPED else DEPTH
-        with self._asking() as searches:
+        with self._keeper.asking() as searches:
             searches.need(ranker)
             search = searches.question
             ranked = search.rank(questions, ranker, max(k, depth))
@@ -219,7 +143,7 @@ class Engine:
     ) -> list[list[RankedAnswer]]:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
-        with self._asking() as searches:
+        with self._keeper.asking() as searches:
             searches.need(ranker)
             near = searches.question.find(questions, ranker, NEAR)
             return self._answers(searches, questions, near, k, ranker, votes)
@@ -229,7 +153,7 @@ class Engine:
     ) -> list[tuple[list[SimilarQuestion], list[RankedAnswer]]]:
         """Similar questions and answers for each; the first search of questions serves both."""
         _check(questions, k)
-        with self._asking() as searches:
+        with self._keeper.asking() as searches:
             searches.need(ranker)
             search = searches.question
             near = search.find(questions, ranker, max(k, DEPTH))
@@ -243,12 +167,12 @@ class Engine:
 
     def rankers(self) -> list[str]:
         """The ways of ranking that can be compared."""
-        return self._ready().rankers()
+        return self._keeper.ready().rankers()
 
     def why(self, question: str, post_id: str) -> Why:
         """Why a post stands where it stands for a question."""
         _check([question], 1)
-        with self._asking() as searches:
+        with self._keeper.asking() as searches:
             post = self.archive.post(post_id)
             if post is None:
                 raise AskonceError(f"no post {post_id!r} in this archive")
@@ -262,7 +186,7 @@ class Engine:
 
     def embed(self, texts: Sequence[str]) -> "np.ndarray":
         """One vector per text, by the encoder in service."""
-        with self._asking() as searches:
+        with self._keeper.asking() as searches:
             for search in (searches.question, searches.answer):
                 if search.vectors is not None:
                     return search.vectors.coder.query_keys(texts)
@@ -271,7 +195,7 @@ class Engine:
     def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
         """A score for each document; higher is better."""
         _check([query], 1)
-        with self._asking() as searches:
+        with self._keeper.asking() as searches:
             return rerank(searches.answer, query, documents)
 
     # -- change -----------------------------------------------------------------------------------
@@ -279,72 +203,39 @@ class Engine:
     def write(self, posts: Iterable[Post], links: Iterable[Link] = ()) -> Written:
         """Add or replace posts; when this returns they are safe, and the next query finds them."""
         written = self.archive.write(posts, links)
-        self._refresh_after_write()
+        self._keeper.refresh_after_write()
         return written
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete posts; the next query does not find them."""
         gone = self.archive.delete(ids)
-        self._refresh_after_write()
+        self._keeper.refresh_after_write()
         return gone
 
     def refresh(self) -> None:
         """Bring the indexes up to date with the archive."""
-        searches = self._searches
-        if searches is None or self._anew:
-            return
-        with self._changing:
-            self._follow(searches)
-
-    def _refresh_after_write(self) -> None:
-        """What is written is safe; while an index is lost, who asks is told, not who wrote."""
-        try:
-            self.refresh()
-        except (ArchiveUnavailable, IndexDamaged, IndexUnavailable) as error:
-            self._tell(str(error))
+        self._keeper.refresh()
 
     def refresh_models(self) -> bool:
         """Load the models that training left, if they are others than those in service."""
-        found = current(self._folder) if self._folder else None
-        searches = self._ready()
-        if found is None or found.name in (searches.model, self._refused):
-            return False
-        try:
-            with self._busy("loading models"):
-                self._swap(found)
-        except AskonceError as error:
-            self._refused = found.name  # until training leaves others
-            self._tell(f"models {found.name} cannot serve: {error}")
-            return False
-        return True
+        return self._keeper.refresh_models()
 
     # -- tell -------------------------------------------------------------------------------------
 
+    @property
+    def read_only(self) -> bool:
+        """Whether another process keeps the indexes."""
+        return self._keeper.read_only
+
     def status(self) -> Status:
         """How far the engine has come."""
-        searches = self._searches
-        position = 0
-        posts = 0
-        if searches is not None:
-            both = (searches.question.lexical, searches.answer.lexical)
-            position = min(index.position for index in both)
-            posts = sum(len(index) for index in both)
-        return Status(
-            ready=searches is not None,
-            archive=self.archive.name,
-            posts=posts,
-            change=self.archive.change,
-            indexed=position,
-            model=searches.model if searches else None,
-            building=self._building,
-            read_only=self.read_only,
-        )
+        return self._keeper.status()
 
     def models(self) -> dict[str, Any]:
         """The models in service with what dev said of them, and the training that is going on."""
         from askonce.engine.overview import describe_models
 
-        return describe_models(self._folder, self._ready().model, self.status())
+        return describe_models(self._folder, self._keeper.ready().model, self.status())
 
     def overview(self, limit: int = 20) -> dict[str, Any]:
         """What the archive holds, and where it repeats itself or could answer itself."""
@@ -357,14 +248,9 @@ class Engine:
 
     # -- inside -----------------------------------------------------------------------------------
 
-    def _ready(self) -> _Searches:
-        if self._searches is None:
-            raise NotReady("the archive is being opened or closed; try again in a moment")
-        return self._searches
-
     def _answers(
         self,
-        searches: _Searches,
+        searches: Searches,
         questions: Sequence[str],
         near: Sequence[Ranked],
         k: int,
@@ -377,113 +263,6 @@ class Engine:
             answer_hits(self.archive, searches.answer, question, found, k, votes)
             for question, found in zip(questions, ranked, strict=True)
         ]
-
-    def _follow(self, searches: _Searches) -> None:
-        if not self._loader.home.writable:
-            for index in self._indexes(searches):
-                index.reload()
-            return
-        for kind, search in zip(KINDS, (searches.question, searches.answer), strict=True):
-            follow(self.archive, kind, search.indexes(), self._loader.home, self._say)
-
-    def _swap(self, models: Path) -> None:
-        """Load new models and make their vectors aside, then serve with them."""
-        manifest = read_manifest(models)
-        old = self._ready()
-        load = self._loader.search
-        question = load("question", old.question.lexical, manifest.questions, models)
-        answer = load("answer", old.answer.lexical, manifest.answers, models)
-        with self._changing:
-            searches = _Searches(question, answer, models.name)
-            self._follow(searches)
-            self._searches = searches
-        self._loader.home.keep_only(models.name, old.model)
-
-    def _maintain(self) -> None:
-        looks = 0
-        while not self._stop.is_set():
-            looks += 1
-            try:
-                self._look()
-                if looks % SAVE_EVERY == 0:
-                    self._save()
-            except AskonceError as error:  # a lost database comes back; we go on looking
-                self._tell(str(error))
-            self._stop.wait(PAUSE)
-
-    def _look(self) -> None:
-        """See what others changed; indexes that were lost while they served are made anew."""
-        try:
-            if self._searches is None:
-                self._searches = self._reopened()
-            self.refresh()
-        except IndexDamaged as error:
-            self._tell(str(error))
-            self._lost = True
-        if self._lost:
-            self._make_anew()
-        else:
-            self.refresh_models()
-
-    def _make_anew(self) -> None:
-        """Make lost indexes anew. Embedded ones answer from what they hold open meanwhile."""
-        with self._changing:
-            old = self._ready()
-            if not isinstance(self._loader.home, FolderHome):
-                self._searches = None
-            self._anew = True  # who writes need not wait: what is made anew will hold it
-            for index in self._indexes(old):
-                index.close()
-        try:
-            if self._searches is not None:
-                self._loader.home.clear()
-                self._searches = self._reopened()
-            self._lost = False
-        finally:
-            self._anew = False
-
-    def _reopened(self) -> _Searches:
-        searches = self._opened()
-        with self._changing, self._busy("indexing"):
-            self._follow(searches)
-        return searches
-
-    def _save(self) -> None:
-        if self._loader.home.writable:
-            with self._changing:
-                for index in self._indexes(self._ready()):
-                    index.save()
-
-    def _indexes(self, searches: _Searches) -> list[Index]:
-        return [*searches.question.indexes(), *searches.answer.indexes()]
-
-    @contextmanager
-    def _asking(self) -> Iterator[_Searches]:
-        """What serves now; the engine closes nothing of it before the caller is done."""
-        with self._asked:
-            searches = self._ready()
-            self._asking_now += 1
-        try:
-            yield searches
-        except IndexDamaged:
-            self._lost = True
-            raise
-        finally:
-            with self._asked:
-                self._asking_now -= 1
-                self._asked.notify_all()
-
-    @contextmanager
-    def _busy(self, text: str) -> Iterator[None]:
-        self._building = text
-        try:
-            yield
-        finally:
-            self._building = None
-
-    def _say(self, text: str) -> None:
-        self._building = text
-        self._tell(text)
 
 
 def _check(questions: Sequence[str], k: int) -> None:
