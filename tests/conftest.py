@@ -1,4 +1,4 @@
-"""What several tests share: where the benchmark data is, and a real PostgreSQL."""
+"""What several tests share: where the benchmark data is, a real PostgreSQL, a small disk."""
 
 import os
 import pwd
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -94,6 +94,23 @@ def postgres() -> Iterator[Postgres]:
     yield server
     server.stop()
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Make a file system of this size ("4m") that can really be full."""
+    place = tmp_path / "disk"
+
+    def make(size: str) -> Path:
+        place.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+            pytest.skip("may not mount a file system here")
+        return place
+
+    yield make
+    if place.is_mount():
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def pytest_terminal_summary(terminalreporter, config):
