@@ -43,7 +43,7 @@ class LanguageModelSettings:
     optimiser: Literal["adam", "sgd"] = "adam"
     rate: float = 3e-3
     halve_every: int = 5  # epochs; the paper: "halved after 5 epochs"
-    batch_size: int = 50  # texts
+    batch_size: int = 50  # texts of each process
     clip: float = 5.0  # greatest norm of the gradient
     epochs: int = 10  # the paper does not say
     patience: int = 2  # epochs without lower held-out perplexity before stopping
@@ -206,7 +206,7 @@ class _Learner(nn.Module):
         rng = np.random.default_rng((self.settings.seed, epoch))
         weights = [value for value in self.model.parameters() if value.requires_grad]
         total, words, done = 0.0, 0, 0
-        for some in _batches(texts, self.settings.batch_size, rng):
+        for some in _batches(texts, self.settings.batch_size * self.fabric.world_size, rng):
             own, busy = own_part(some, self.fabric)
             forward, backward, count = self._losses(own)
             loss = (forward + backward) * busy / sum(map(len, some))  # of the words of all

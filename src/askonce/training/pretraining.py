@@ -46,7 +46,7 @@ class PretrainSettings:
     """How the encoder-decoder is trained; the dropout is the encoder's. "code": of the authors."""
 
     epochs: int = 50
-    batch_size: int = 256  # code
+    batch_size: int = 256  # code; of each process
     rate: float = 1e-3  # code; Adam
     l2: float = 1e-5  # code: λ Σ‖p‖
     patience: int = 8  # code: epochs without a better dev MRR before stopping
@@ -93,7 +93,8 @@ def pretrain(
         torch.manual_seed(1_000_003 * settings.seed + number + 15_485_863 * rank)
         model.train()
         total, words, done = 0.0, 0, 0
-        for batch in shuffled(material.train, settings.batch_size, (settings.seed, number)):
+        size = settings.batch_size * trainer.fabric.world_size
+        for batch in shuffled(material.train, size, (settings.seed, number)):
             for sources, targets in contexts(batch):
                 nll, count = trainer.update(sources, targets)
                 total, words = total + nll, words + count
