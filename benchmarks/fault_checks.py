@@ -1,10 +1,12 @@
-"""Compare the indexes of an archive with its posts, word by word and number by number."""
+"""Compare an archive with what it must hold, and its indexes with its posts, word by word."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from fault_truth import Truth
 
 from askonce.archive import Archive
 from askonce.coder import RankerCoder
@@ -15,6 +17,31 @@ from askonce.serving.manifest import current
 from askonce.types import Post
 
 NEAR = 1e-4  # keys of one text differ by rounding when it is encoded beside others
+
+
+@dataclass
+class Found:
+    """What a check says of one restart."""
+
+    truth: Truth
+    done: int = 0  # writes of the plan that are there
+    lost: int = 0
+    doubled: int = 0
+    half: int = 0
+    differences: list[str] = field(default_factory=list)
+
+
+def compared(held: Truth, steps: Sequence[Truth]) -> Found:
+    """How an archive differs from what must be there: the first step, or up to the last one."""
+    if held in steps:
+        return Found(held)
+    first, last = steps[0], steps[-1]
+    lost = 0
+    for name in first.posts.keys() | last.posts.keys():
+        lost += held.posts.get(name) not in [step.posts.get(name) for step in steps]
+    edits = Counter(held.edits) - Counter(last.edits)
+    doubled = max(0, held.change - last.change) + edits.total()
+    return Found(held, lost=lost, doubled=doubled, half=1)
 
 
 def differences(folder: Path) -> list[str]:
