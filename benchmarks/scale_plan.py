@@ -1,6 +1,6 @@
 """What very many questions need, from figures of sizes that were measured. See docs/scale.md."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import Any
 
@@ -48,7 +48,35 @@ def plan(known: Mapping[str, Any], questions: int) -> str:
         "| part | disk | memory | core time | machines |",
         "|---|---|---|---|---|",
     ]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in _rows(sizes, posts))])
+    needs = [*lines, *(f"| {' | '.join(row)} |" for row in _rows(sizes, posts))]
+    return "\n".join([*_measured(sizes), "", *needs])
+
+
+def _measured(sizes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A Markdown table of the sizes themselves."""
+    shown: list[tuple[str, Callable[[Mapping[str, Any]], float | str]]] = [
+        ("imported in a second", lambda f: f["import_posts_per_s"]),
+        ("seconds to index words", lambda f: f["lexical_index_s"]),
+        ("seconds to encode and index vectors", lambda f: f["vector_index_s"]),
+        ("disk, MB", lambda f: f["disk_mb"]),
+        (
+            "memory of a server, MB (of it not mapped files)",
+            lambda f: f"{f['rss_mb']:,.0f} ({f['rss_own_mb']:,.0f})",
+        ),
+        ("suggestions, ms at p50 and p95", lambda f: _times(f["suggest_ms"])),
+        ("ask with 50 re-ranked, ms", lambda f: _times(f["ask_ms"])),
+        ("ask, questions and answers re-ranked, ms", lambda f: _times(f["ask_both_ms"])),
+    ]
+    rows = [
+        (name, *(value if isinstance(value := of(f), str) else f"{value:,.0f}" for f in sizes))
+        for name, of in shown
+    ]
+    head = ("posts", *(f"{found['all_posts']:,}" for found in sizes))
+    return [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
+
+
+def _times(found: Mapping[str, float]) -> str:
+    return f"{found['p50']:.0f} and {found['p95']:.0f}"
 
 
 def _rows(sizes: Sequence[Mapping[str, Any]], posts: float) -> list[tuple[str, ...]]:
@@ -90,4 +118,4 @@ def _machines(memory: float = 0.0, disk: float = 0.0) -> str:
 
 
 def _cores(cores: float) -> str:
-    return f"{max(1, ceil(cores / CORES))} ({cores:,.0f} cores)"
+    return f"{max(1, ceil(cores / CORES))} ({ceil(cores):,} core{'s' * (cores > 1)})"
