@@ -100,9 +100,11 @@ class Dataset:
         return self.splits[getattr(self, role)]
 
     def split(self, name: str) -> Split:
-        """A split by its own name, or by its role where no split has that name."""
+        """A split by its own name, or by its role where no split has that name; a+b is both."""
         roles = {"train": self.train, "dev": self.dev, "test": self.test}
-        return self.splits[name if name in self.splits else roles.get(name, name)]
+        if name in self.splits or "+" not in name:
+            return self.splits[name if name in self.splits else roles.get(name, name)]
+        return [pool for part in name.split("+") for pool in self.split(part)]
 
     @cached_property
     def posts(self) -> dict[str, Post]:
