@@ -35,7 +35,7 @@ def read(folder: Path) -> Dataset:
 
     Reads tables of six columns (question id, comment id, label, subject, body, comment) and the
     official XML. ``train`` is both parts of the 2016 training data; ``train-2015`` is the older
-    data, lemmatised, so it does not mix with the others as it is.
+    data, lemmatised: other word forms than those of dev and test.
     """
     folder = home(folder)
     splits: dict[str, tuple[Pool, ...]] = {}
