@@ -70,6 +70,7 @@ def test_tune_goes_on_where_it_stopped(askonce, place, tmp_path):
     assert json.loads((tmp_path / "search" / "best.json").read_text()) == second
 
 
+@pytest.mark.slow
 def test_pretrain_and_start_from_it(askonce, place, tmp_path):
     recipe = RECIPE.partition("[tune]")[0].replace('"hyperqa"\ndim = 16', '"rcnn"\ndim = 8')
     (tmp_path / "rcnn.toml").write_text(recipe + "\n[pretrain]\nepochs = 1\n")

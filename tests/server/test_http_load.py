@@ -42,6 +42,12 @@ def similar(client, q, **params):
     return client.get("/api/similar", params={"q": q, **params})
 
 
+def in_a_loop(coroutine):
+    """Run it in a thread of its own: the browser's tests leave a running loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, coroutine).result()
+
+
 def ids(response):
     return [(hit["id"], pytest.approx(hit["score"])) for hit in response.json()["similar"]]
 
@@ -133,7 +139,7 @@ def test_a_lane_takes_on_fewer_while_work_is_slow_and_more_when_it_is_quick_agai
         await most(70, 0)
         assert await most(9, 0) == 8
 
-    asyncio.run(run())
+    in_a_loop(run())
 
 
 def test_who_goes_away_while_waiting_takes_no_place():
@@ -153,7 +159,7 @@ def test_who_goes_away_while_waiting_takes_no_place():
         await asyncio.gather(first, last)
         assert gone.cancelled() and lane.working == lane.waiting == 0
 
-    asyncio.run(run())
+    in_a_loop(run())
 
 
 def test_edits_of_one_post_at_the_same_time_lose_nothing(writing):

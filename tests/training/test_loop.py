@@ -276,6 +276,7 @@ def ctrl_c(kind, figures):
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_thrice_ends_as_one_that_was_not(small, tmp_path):
     stopped(tmp_path / "killed", signal.SIGKILL, "step 2")
     stopped(tmp_path / "killed", signal.SIGTERM, "step 3")
