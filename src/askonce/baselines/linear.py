@@ -1,11 +1,13 @@
-"""Baselines that learn one weight per feature of a (query, candidate) pair."""
+"""Baselines that learn one weight per feature of a (query, candidate) pair.
+
+scikit-learn takes two seconds to import, so it is where something is fitted.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from askonce.baselines.base import Baseline, Material
 from askonce.types import Pool
@@ -37,6 +39,8 @@ class LinearBaseline(Baseline):
 
     def classifier(self, seed: int) -> Any:  # noqa: ANN401 - any scikit-learn classifier
         """The linear model to fit."""
+        from sklearn.linear_model import LogisticRegression
+
         return LogisticRegression(class_weight="balanced", random_state=seed, max_iter=1000)
 
     def fit(self, material: Material) -> None:

@@ -1,7 +1,8 @@
 """The linear SVM re-ranker over similarity features that Lei et al. compare with."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from sklearn.svm import LinearSVC
 
 from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
@@ -11,6 +12,9 @@ from askonce.baselines.overlap import OverlapFeatures
 from askonce.baselines.tfidf import VARIANTS
 from askonce.baselines.word_vectors import IdfWordVectors
 from askonce.types import Pool
+
+if TYPE_CHECKING:
+    from sklearn.svm import LinearSVC
 
 
 @BASELINES.add("svm", "linear-svm")
@@ -37,6 +41,8 @@ class LinearSvm(LinearBaseline):
         """Without labels: BM25."""
         return features[:, 0]
 
-    def classifier(self, seed: int) -> LinearSVC:
+    def classifier(self, seed: int) -> "LinearSVC":
         """Squared hinge in the primal, since there are far more pairs than features."""
+        from sklearn.svm import LinearSVC
+
         return LinearSVC(C=0.1, class_weight="balanced", dual=False, random_state=seed)

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import TfidfTransformer
 
 from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.text.stopwords import STOPWORDS
 from askonce.types import Pool
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 COLUMNS = 1 << 22  # n-grams share columns by hash: at 2 million of them a fifth meets another
 MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd: spreads consecutive word rows
@@ -25,6 +27,8 @@ class TfIdf(Baseline):
 
     def fit(self, material: Material) -> None:
         """Count the n-grams of every candidate and keep the candidates' vectors."""
+        from sklearn.feature_extraction.text import TfidfTransformer  # slow to import
+
         self._material = material
         words = material.lexicon.vocabulary.words
         self._stop = np.array([word in STOPWORDS for word in words])
@@ -43,8 +47,10 @@ class TfIdf(Baseline):
         self._query[query.indices] = 0
         return np.asarray(scores)
 
-    def _counts(self, texts: Sequence[str]) -> csr_matrix:
+    def _counts(self, texts: Sequence[str]) -> "csr_matrix":
         """How often each text has each n-gram (n, COLUMNS)."""
+        from scipy.sparse import csr_matrix
+
         codes = [self._codes(text) for text in texts]
         text = np.repeat(np.arange(len(texts)), [len(c) for c in codes])
         word = np.concatenate(codes).astype(np.uint64) * MIX
