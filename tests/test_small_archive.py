@@ -7,8 +7,6 @@ from datetime import datetime
 from functools import cache
 from importlib.resources import files
 
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
 Row = dict[str, object]
 
 MAX_BYTES = 450_000
@@ -53,6 +51,8 @@ def end_of_chain(question: str) -> str:
 
 def content_words(question: Row) -> set[str]:
     words = re.findall(r"[a-z0-9]+", f"{question['title']} {question['body']}".lower())
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
     return set(words) - ENGLISH_STOP_WORDS
 
 

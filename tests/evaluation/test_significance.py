@@ -3,7 +3,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from askonce.errors import AskonceError
 from askonce.evaluation import Interval, bootstrap_interval, compare, summarise
@@ -54,6 +53,8 @@ def test_impossible_intervals_are_refused():
 
 
 def test_t_test_is_that_of_scipy(random):
+    from scipy import stats
+
     base, other = random.random((2, 40))
     (result,) = compare(by_query(base), {"other": by_query(other)})
     assert result.t_test == pytest.approx(stats.ttest_rel(other, base).pvalue, rel=1e-9)

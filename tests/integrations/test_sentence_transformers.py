@@ -1,26 +1,35 @@
 """A ranker as sentence-transformers meets it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 from askonce.errors import NotAnEncoder
 
-pytest.importorskip("sentence_transformers", reason="it comes with the extra 'minilm'")
 
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.evaluation import (
-    InformationRetrievalEvaluator,
-    RerankingEvaluator,
-)
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+@pytest.fixture(scope="module")
+def theirs():
+    """The package, imported by the worker that runs these tests only: it takes seconds."""
+    pytest.importorskip("sentence_transformers", reason="it comes with the extra 'minilm'")
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import evaluation, losses
 
-from askonce.adapters.sentence_transformers import AskonceModule, AskonceSentenceTransformer
+    return SimpleNamespace(Model=SentenceTransformer, evaluation=evaluation, losses=losses)
+
+
+@pytest.fixture(scope="module")
+def ours(theirs):
+    """Our adapter to it."""
+    from askonce.adapters import sentence_transformers
+
+    return sentence_transformers
 
 
 @pytest.fixture
-def model(encoder):
-    return AskonceSentenceTransformer(encoder, device="cpu")
+def model(encoder, ours):
+    return ours.AskonceSentenceTransformer(encoder, device="cpu")
 
 
 def test_vectors_are_those_of_the_ranker(model, encoder, texts):
@@ -45,21 +54,23 @@ def test_similarity_is_that_of_the_ranker(model, encoder, queries, texts):
 
 
 def test_a_saved_model_is_a_ranker_folder_that_sentence_transformers_loads(
-    model, encoder, texts, tmp_path
+    model, encoder, texts, tmp_path, ours, theirs
 ):
     model.save(str(tmp_path))
     rows = list(texts.values())
     expected = encoder.encode(rows)
-    plain = SentenceTransformer(str(tmp_path), trust_remote_code=True, device="cpu")
-    assert isinstance(plain[0], AskonceModule)
-    ours = AskonceSentenceTransformer(tmp_path, device="cpu")
-    for loaded in (plain, ours, SentenceTransformer(modules=[AskonceModule(ours.ranker)])):
+    plain = theirs.Model(str(tmp_path), trust_remote_code=True, device="cpu")
+    assert isinstance(plain[0], ours.AskonceModule)
+    again = ours.AskonceSentenceTransformer(tmp_path, device="cpu")
+    for loaded in (plain, again, theirs.Model(modules=[ours.AskonceModule(again.ranker)])):
         np.testing.assert_allclose(loaded.encode(rows), expected, rtol=1e-6, atol=1e-7)
 
 
-def test_their_evaluators_rank_as_the_ranker(model, encoder, queries, texts, right):
+def test_their_evaluators_rank_as_the_ranker(model, encoder, queries, texts, right, theirs):
     corpus = {qid: set(found) for qid, found in right.items()}
-    figures = model.evaluate(InformationRetrievalEvaluator(queries, texts, corpus))
+    figures = model.evaluate(
+        theirs.evaluation.InformationRetrievalEvaluator(queries, texts, corpus)
+    )
     names, rows = list(texts), list(texts.values())
     places = []
     for qid, query in queries.items():
@@ -75,13 +86,15 @@ def test_their_evaluators_rank_as_the_ranker(model, encoder, queries, texts, rig
         }
         for qid, query in queries.items()
     ]
-    evaluator = RerankingEvaluator(samples, similarity_fct=model.similarity, at_k=5)
+    evaluator = theirs.evaluation.RerankingEvaluator(
+        samples, similarity_fct=model.similarity, at_k=5
+    )
     assert model.evaluate(evaluator)["mrr@5"] == pytest.approx(figures["cosine_mrr@10"])
 
 
-def test_their_losses_train_it(encoder_folder, queries, texts):
-    model = AskonceSentenceTransformer(encoder_folder, device="cpu").train()
-    loss = MultipleNegativesRankingLoss(model)
+def test_their_losses_train_it(encoder_folder, queries, texts, ours, theirs):
+    model = ours.AskonceSentenceTransformer(encoder_folder, device="cpu").train()
+    loss = theirs.losses.MultipleNegativesRankingLoss(model)
     sides = [list(queries.values()), list(texts.values())[:3]]
     loss([model.preprocess(side) for side in sides], None).backward()
     gradient = model.ranker.model.get_parameter("bag.projection.weight").grad
@@ -90,6 +103,6 @@ def test_their_losses_train_it(encoder_folder, queries, texts):
     assert gradient.abs().sum() > 0
 
 
-def test_a_pair_model_has_no_vectors(pair_model):
+def test_a_pair_model_has_no_vectors(pair_model, ours):
     with pytest.raises(NotAnEncoder, match="compare-aggregate"):
-        AskonceSentenceTransformer(pair_model)
+        ours.AskonceSentenceTransformer(pair_model)

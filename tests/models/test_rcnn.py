@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import TfidfVectorizer
 from torch import nn
 
 from askonce.config import settings as read_settings
@@ -232,6 +231,8 @@ def test_known_words_close_ranks():
 
 def test_idf_is_sklearns():
     texts = ["a b c", "a b", "a d d", "a"]
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     theirs = TfidfVectorizer(token_pattern=r"\w").fit(texts)
     counts = torch.tensor([0, 0, 4, 2, 1, 1, 0])  # padding, unknown, a b c d, a word without texts
     idf = smooth_idf(Words(torch.zeros(7, 1), counts, 4, torch.zeros(7, dtype=torch.bool)))
