@@ -24,8 +24,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## Import InsuranceQA, serve it, train beside, swap the better ranker in (ONCE=1: one answer)
 	@$(BIN)/python -m askonce.cli.demo $(if $(ONCE),--once)
 
+# three workers on two cores, as they wait for browsers, servers and the disk
 test: $(READY) ## Run the tests (what CI runs)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 -m "not slow"
 
 test-all: $(READY) ## Run the tests, the slow ones too
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2

@@ -58,6 +58,7 @@ def test_every_state_is_readable_named_and_photographed(open_page, modelled, scr
         page.screenshot(path=screenshots / f"{name}-{theme}.png", full_page=True)
 
 
+@pytest.mark.slow
 def test_nothing_is_wider_than_a_phone(open_page, modelled, screenshots):
     page = open_page(modelled, *PHONE)
     for name, (address, show) in STATES.items():
@@ -70,6 +71,7 @@ def test_nothing_is_wider_than_a_phone(open_page, modelled, screenshots):
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
+@pytest.mark.slow
 def test_pages_without_a_model_are_photographed(open_page, bare, screenshots):
     page = open_page(bare)
     nothing = ("?q=xyzzyqwertz", wait_for(".nothing"))  # vectors would find something

@@ -293,6 +293,7 @@ def test_a_run_that_is_stopped_thrice_ends_as_one_that_was_not(small, tmp_path):
         assert np.abs(one - other).max() == 0
 
 
+@pytest.mark.slow
 def test_two_processes_agree_with_one(small, tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command = [*torchrun, "--nproc-per-node", "2", str(SMALL_RUN), str(tmp_path / "two")]
