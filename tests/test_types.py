@@ -21,11 +21,3 @@ def test_missed_posts_are_right_but_no_candidates():
     pool = Pool(Post("q"), (Post("a"), Post("b")), (0, 1), missed=(Post("c"),))
     assert [post.id for post in pool.positives] == ["b", "c"]
     assert [post.id for post in pool.negatives] == ["a"]
-
-
-def test_splits_can_be_joined():
-    pools = [Pool(Post(name), (), ()) for name in "abc"]
-    dataset = Dataset("d", {"train": pools[:1], "more": pools[1:2], "dev": pools[2:]})
-    assert dataset.split("train+more") == pools[:2]
-    with pytest.raises(KeyError):
-        dataset.split("train+none")

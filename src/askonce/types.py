@@ -100,11 +100,9 @@ class Dataset:
         return self.splits[getattr(self, role)]
 
     def split(self, name: str) -> Split:
-        """A split by its own name, or by its role where no split has that name; a+b is both."""
+        """A split by its own name, or by its role where no split has that name."""
         roles = {"train": self.train, "dev": self.dev, "test": self.test}
-        if name in self.splits or "+" not in name:
-            return self.splits[name if name in self.splits else roles.get(name, name)]
-        return [pool for part in name.split("+") for pool in self.split(part)]
+        return self.splits[name if name in self.splits else roles.get(name, name)]
 
     @cached_property
     def posts(self) -> dict[str, Post]:

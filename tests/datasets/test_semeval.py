@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from askonce.datasets import load_dataset
+from askonce.datasets.near_copies import near_copies
 from askonce.datasets.semeval_files import clean
 from askonce.errors import AskonceError, DataError
 
@@ -54,11 +55,26 @@ def test_subtask_a_has_the_published_sizes(subtask_a):
     assert counts(data.splits["train-part2"]) == (379, 3790, 1364)
     assert counts(data.splits["train-2015"]) == (3089, 18298, 9177)
     assert data.splits["train"] == data.splits["train-part1"] + data.splits["train-part2"]
+    assert counts(data.splits["train-all"]) == (4797, 21652, 10147)
     assert data.protocol == "drop_no_pos"
     first = data.split("dev")[0]
     assert (first.query.id, first.query.title) == ("Q268_R16", "Best Bank.")
     assert first.candidates[0].kind == "answer"
     assert first.candidates[0].parent == "Q268_R16"
+
+
+@pytest.mark.data
+def test_what_is_tested_on_is_not_learned_from(subtask_a):
+    """The data of 2015 holds 23 questions of the test set, in other word forms."""
+    test = [pool.query.text for pool in subtask_a.splits["test"]]
+    leaks = {
+        name: sum(near_copies(test, [pool.query.text for pool in subtask_a.splits[name]]))
+        for name in ("train-2015", "train-all")
+    }
+    assert leaks["train-2015"] >= 23
+    assert leaks["train-all"] == sum(
+        near_copies(test, [pool.query.text for pool in subtask_a.splits["train"]])
+    )
 
 
 @pytest.mark.data

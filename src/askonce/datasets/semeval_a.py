@@ -5,6 +5,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from askonce.datasets import DATASETS
+from askonce.datasets.near_copies import near_copies
 from askonce.datasets.pool_builder import PoolBuilder
 from askonce.datasets.semeval_files import OFFICIAL, clean, home, judged, locate
 from askonce.datasets.xml_file import attribute, child, child_text, line_of, parse_xml
@@ -35,7 +36,8 @@ def read(folder: Path) -> Dataset:
 
     Reads tables of six columns (question id, comment id, label, subject, body, comment) and the
     official XML. ``train`` is both parts of the 2016 training data; ``train-2015`` is the older
-    data, lemmatised: other word forms than those of dev and test.
+    data, lemmatised, of which some threads are also in dev or test; ``train-all`` is both, without
+    those threads.
     """
     folder = home(folder)
     splits: dict[str, tuple[Pool, ...]] = {}
@@ -51,7 +53,22 @@ def read(folder: Path) -> Dataset:
     parts = [splits[name] for name in ("train-part1", "train-part2") if name in splits]
     if parts:
         splits["train"] = tuple(pool for part in parts for pool in part)
+        older = _apart(splits.get("train-2015", ()), splits.get("dev", ()), splits.get("test", ()))
+        splits["train-all"] = splits["train"] + older
     return Dataset("semeval-a", splits, protocol="drop_no_pos")
+
+
+def _apart(older: tuple[Pool, ...], *held_out: tuple[Pool, ...]) -> tuple[Pool, ...]:
+    """The threads of which neither the question nor a comment is in what is held out."""
+    threads = [_texts(pool) for pool in older]
+    others = [text for pools in held_out for pool in pools for text in _texts(pool)]
+    copies = iter(near_copies([text for texts in threads for text in texts], others))
+    known = [any([next(copies) for _ in texts]) for texts in threads]
+    return tuple(pool for pool, seen in zip(older, known, strict=True) if not seen)
+
+
+def _texts(pool: Pool) -> list[str]:
+    return [pool.query.text, *(post.text for post in pool.candidates)]
 
 
 def _read_table(path: Path) -> tuple[Pool, ...]:

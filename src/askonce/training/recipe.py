@@ -55,7 +55,7 @@ class TrainSettings:
         1.0  # scores are multiplied by this before the loss; softmax over cosines needs it
     )
     negatives: Negatives = field(default_factory=Negatives)
-    split: str | None = None  # to learn from, a+b is both; None is the dataset's own for training
+    split: str | None = None  # to learn from; None is the dataset's own training split
     epochs: int = 10
     batch_size: int = 50  # groups: a group is a query, a right candidate and its negatives
     optimiser: Literal["adam", "adamax", "adagrad", "rmsprop", "sgd"] = "adam"
