@@ -18,7 +18,6 @@ from askonce.evaluation import Report, evaluate, pools_to_qrels, pools_to_run
 from askonce.evaluation.protocols import counted_queries
 from askonce.ranker import Ranker
 from askonce.training import checkpoint
-from askonce.training.averaging import WeightAverage
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
 from askonce.training.checkpoint import Progress
 from askonce.training.denormals import flushed_denormals
@@ -72,7 +71,6 @@ def train(
     collator = Collator(ranker.lexicon.numbers, sampler.right)
     trainable = [p for p in ranker.model.parameters() if p.requires_grad]
     optimizer = OPTIMISERS[config.optimiser](_weights(ranker.model, config), lr=config.rate)
-    average = WeightAverage(optimizer, config.average)
     ranker.model.train()  # drops tables, which processes would else go on sharing
     scorer, optimizer = fabric.setup(GroupScorer(ranker.model), optimizer)
     told = as_dict(recipe) | {"weights to start from": checkpoint.fingerprint(ranker.model)}
@@ -102,23 +100,24 @@ def train(
             optimizer.step()
             total, count = total + finite(loss, number) * len(some), count + len(some)
             tell("step", {"epoch": number, "done": count, "of": len(groups), "loss": total / count})
-        with average.in_place(ranker.model):
-            report = dev_report(ranker, dev, dataset)
-            record = {
-                "epoch": number,
-                # shares are such that the mean over processes is the loss of all groups
-                "loss": float(added_up(torch.tensor(total, dtype=torch.float64), fabric))
-                / fabric.world_size
-                / count,
-                "rate": rate(config, number),
-                "seconds": round(time.perf_counter() - begin, 3),
-                "dev": report.metrics,
-            }
-            progress.epoch = number
-            progress.history.append(record)
-            if report.metrics[config.watch] > progress.best_value:
-                progress.best_epoch, progress.best_value = number, report.metrics[config.watch]
-                _save_best(fabric, ranker, folder, recipe, record)
+        ranker.model.eval()
+        ranker.model.prepare()
+        report = dev_report(ranker, dev, dataset)
+        record = {
+            "epoch": number,
+            # shares are such that the mean over processes is the loss of all groups
+            "loss": float(added_up(torch.tensor(total, dtype=torch.float64), fabric))
+            / fabric.world_size
+            / count,
+            "rate": rate(config, number),
+            "seconds": round(time.perf_counter() - begin, 3),
+            "dev": report.metrics,
+        }
+        progress.epoch = number
+        progress.history.append(record)
+        if report.metrics[config.watch] > progress.best_value:
+            progress.best_epoch, progress.best_value = number, report.metrics[config.watch]
+            _save_best(fabric, ranker, folder, recipe, record)
         progress.done = number - progress.best_epoch >= config.patience or stop()
         _save_progress(fabric, folder, progress, told, ranker, optimizer)
         tell("epoch", record | {"best": progress.best_epoch == number})

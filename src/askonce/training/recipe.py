@@ -65,7 +65,6 @@ class TrainSettings:
     l2: float = 0.0
     l2_form: Literal["squared", "norm"] = "squared"  # λ Σ‖p‖², or λ Σ‖p‖ as RCNN's authors
     clip: float | None = None  # greatest norm of the gradient
-    average: float = 0.0  # score with a mean of the weights that keeps so much of itself each step
     patience: int = 5  # epochs without a better dev figure before stopping
     watch: Literal["MAP", "MRR", "P@1", "P@5", "nDCG@10"] = "MAP"
     seed: int = 1
@@ -74,8 +73,6 @@ class TrainSettings:
         _at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every")
         _at_least(self, "train", 0, "l2", "seed")
         _above_zero(self, "train", "rate", "scale", "clip")
-        if not 0 <= self.average < 1:
-            raise ConfigError(f"train.average = {self.average}; expected 0 (none) to .999…")
 
 
 @dataclass(frozen=True)
