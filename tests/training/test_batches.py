@@ -99,6 +99,22 @@ def test_in_a_batch_the_right_answers_of_others_are_wrong_unless_right_here_too(
     assert batch.candidate_of.tolist() == batch.mask.nonzero()[:, 1].tolist()
 
 
+@pytest.mark.parametrize("others", [1, 2, 5])
+def test_in_a_batch_others_can_be_few(others, small):
+    posts = [Post(f"a{n}", body=f"w{n}") for n in range(5)]
+    pools = [Pool(Post(f"q{n}", title=f"w9 w{n}"), (post,), (1,)) for n, post in enumerate(posts)]
+    pools[4] = Pool(pools[4].query, (posts[4], posts[0]), (1, 1))  # a0 is right for q4 too
+    groups = [Group(pool.query, pool.candidates[:1], (1,)) for pool in pools]
+    collator = Collator(Lexicon.build(posts).numbers, known_right(pools))
+    batch = collator.collate(groups, groups, others)
+    assert batch.labels.diagonal().tolist() == [1] * 5
+    assert batch.mask.diagonal().all()
+    assert not batch.mask[4, 0]
+    assert batch.mask.sum(1).tolist() == [1 + min(others, n) for n in (4, 4, 4, 4, 3)]
+    assert (batch.mask.sum(0) > 1).all() or others == 1  # no answer is wrong for nobody
+    assert batch.candidate_of.tolist() == batch.mask.nonzero()[:, 1].tolist()
+
+
 def test_a_share_of_the_batch_sees_the_candidates_of_all_of_it(small, groups):
     dataset = small.made()
     ranker = small.ranker(small.recipe("rcnn"), dataset)

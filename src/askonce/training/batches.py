@@ -72,11 +72,13 @@ class Collator:
         for place in rng.permutation(len(chunks)):
             yield chunks[place]
 
-    def collate(self, groups: Sequence[Group], among: Sequence[Group] | None = None) -> GroupBatch:
+    def collate(
+        self, groups: Sequence[Group], among: Sequence[Group] | None = None, others: int = 0
+    ) -> GroupBatch:
         """The groups as tensors.
 
         With ``among``, groups that these are part of, each group has the candidates of them all:
-        what is right for the others is wrong for it.
+        what is right for the others is wrong for it. ``others`` limits them to so many.
         """
         queries, rows = self._read((group.query for group in groups), self._queries)
         listed = chain.from_iterable(group.candidates for group in among or groups)
@@ -85,7 +87,7 @@ class Collator:
             labels, mask = _own_columns(groups)
             pairs = np.array(columns)
         else:
-            labels, mask = self._all_columns(groups, among)
+            labels, mask = self._all_columns(groups, among, others)
             pairs = np.nonzero(mask)[1]
         return GroupBatch(
             Batch(queries),
@@ -97,9 +99,12 @@ class Collator:
         )
 
     def _all_columns(
-        self, groups: Sequence[Group], among: Sequence[Group]
+        self, groups: Sequence[Group], among: Sequence[Group], others: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A column for each post; what is right for the query but not of its group is left out."""
+        """A column for each post; what is right for the query but not of its group is left out.
+
+        Of all columns, those that follow its own are a group's ``others``: as random as the batch.
+        """
         posts = list({post.id: post for group in among for post in group.candidates}.values())
         place = {post.id: column for column, post in enumerate(posts)}
         labels = np.zeros((len(groups), len(posts)), dtype=np.int64)  # (G, C)
@@ -108,6 +113,10 @@ class Collator:
             ids, texts = self._right[group.query.id]
             mask[row] = [post.id not in ids and post.text not in texts for post in posts]
             own = [place[post.id] for post in group.candidates]
+            mask[row, own] = False
+            if others:
+                after = np.roll(np.arange(len(posts)), -own[-1])
+                mask[row, after[mask[row, after]][others:]] = False
             mask[row, own] = True
             labels[row, own] = group.labels
         return labels, mask

@@ -162,7 +162,8 @@ def own_batch(
     if config.negatives.hardest_of and not in_batch:
         own = mined(own, collator, config, ranker, fabric)
     share = fabric.world_size / len(groups) if busy else 0.0
-    return collator.collate(own, groups if in_batch else None).to(fabric.device), share
+    batch = collator.collate(own, groups if in_batch else None, config.negatives.others)
+    return batch.to(fabric.device), share
 
 
 def mined(

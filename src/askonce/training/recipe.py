@@ -33,16 +33,17 @@ class Negatives:
     ``pool``: the query's own wrong candidates. ``corpus``: any text of the answer space. ``bm25``:
     what BM25 finds for the query. ``mix``: half the hardest of the pool under the model at the
     start of the epoch, half random of the pool (HyperQA). ``batch``: the right answers of the other
-    queries of the batch. ``all``: no sampling, the pool as it is labelled.
+    queries of the batch, or ``others`` of them. ``all``: no sampling, the pool as it is labelled.
     """
 
     source: NegativeSource = "pool"
     count: int = 4  # wrong candidates in a group
     hardest_of: int = 0  # draw this many, keep the ``count`` that score best now; 0 keeps all
+    others: int = 0  # of the batch; models that read pairs pay for each. 0 takes all
 
     def __post_init__(self) -> None:
         _at_least(self, "train.negatives", 1, "count")
-        _at_least(self, "train.negatives", 0, "hardest_of")
+        _at_least(self, "train.negatives", 0, "hardest_of", "others")
 
 
 @dataclass(frozen=True)
