@@ -103,6 +103,26 @@ def test_pools_are_scored_as_pairs_are(kind, request):
         np.testing.assert_allclose(scores, ranker.predict(pairs), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("bytes_", [0, 10**9])
+def test_each_candidate_is_read_once_however_little_memory_there_is(matcher, monkeypatch, bytes_):
+    monkeypatch.setattr("askonce.ranker.KEPT_BYTES", bytes_)
+    monkeypatch.setattr("askonce.ranker.READ_TOGETHER", 2)
+    posts = [Post(f"a{i}", body=text) for i, text in enumerate(ANSWERS)]
+    pools = [Pool(Post(f"q{n}", title="chain"), tuple(posts[n:]), (0,) * (4 - n)) for n in range(4)]
+    read, texts = matcher.model.read, []
+
+    def counted(batch, side):
+        texts.extend(batch.posts if side == "candidate" else ())
+        return read(batch, side)
+
+    monkeypatch.setattr(matcher.model, "read", counted)
+    scores = matcher.score_pools(pools)
+    assert len(texts) == len(posts)
+    for pool, found in zip(pools, scores, strict=True):
+        expected = matcher.predict([(pool.query, post) for post in pool.candidates])
+        np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-4)
+
+
 class TestFolder:
     """A ranker folder holds data only, and says what is wrong with it."""
 

@@ -23,6 +23,7 @@ from askonce.types import Pool, Post
 Text = str | Post
 COMPARED_VALUES = 10_000_000  # of two tables of vectors that are compared at a time
 KEPT_BYTES = 2_000_000_000  # of states that scoring many pools may keep in memory
+READ_TOGETHER = 2_048  # candidates that are sorted by length and read in batches
 
 
 @dataclass(frozen=True)
@@ -221,13 +222,33 @@ class Ranker:
 
     def score_pools(self, pools: Sequence[Pool], batch_size: int = 128) -> list[np.ndarray]:
         """Scores for the candidates of each pool; a candidate of several pools is read once."""
-        kept = _Kept(self, batch_size)
-        scores = []
+        scores = [np.empty(len(pool.candidates), dtype=np.float32) for pool in pools]
+        posts = {post.id: post for pool in pools for post in pool.candidates}
         with torch.inference_mode():
-            for pool in pools:
-                query = self.model.read(self._posts([pool.query]), "query")
-                scores.append(self._match_all(query, kept.states(pool.candidates), batch_size))
+            for known in self._read_in_parts(list(posts.values()), batch_size):
+                for pool, found in zip(pools, scores, strict=True):
+                    here = [i for i, post in enumerate(pool.candidates) if post.id in known]
+                    if here:
+                        query = self.model.read(self._posts([pool.query]), "query")
+                        rows = [known[pool.candidates[i].id] for i in here]
+                        found[here] = self._match_all(query, rows, batch_size)
         return scores
+
+    def _read_in_parts(self, posts: Sequence[Post], batch_size: int) -> Iterator[dict[str, States]]:
+        """What was read of candidates, by id, as many at a time as memory may hold."""
+        known: dict[str, States] = {}
+        size = 0
+        for start in range(0, len(posts), READ_TOGETHER):
+            some = posts[start : start + READ_TOGETHER]
+            numbers = [self.lexicon.numbers(post) for post in some]
+            for rows in _by_length([len(n.text) for n in numbers], batch_size):
+                states = self.model.read(self.batch([numbers[i] for i in rows]), "candidate")
+                for place, i in enumerate(rows):
+                    known[some[i].id] = row = states.row(place)
+                    size += sum(part.nbytes for part in row.parts)
+            if size > KEPT_BYTES or start + READ_TOGETHER >= len(posts):
+                yield known
+                known, size = {}, 0
 
     def _scores(self, query: Numbers, documents: list[Numbers], batch_size: int) -> np.ndarray:
         scores = np.empty(len(documents), dtype=np.float32)
@@ -300,29 +321,3 @@ def _shown(batches: Iterator[list[int]], show: bool | None) -> Iterator[list[int
     from rich.progress import track
 
     return iter(track(list(batches), description="reading", console=Console(stderr=True)))
-
-
-class _Kept:
-    """What was read of candidates, by id, until it fills its share of memory."""
-
-    def __init__(self, ranker: Ranker, batch_size: int) -> None:
-        self._ranker, self._batch_size = ranker, batch_size
-        self._rows: dict[str, States] = {}
-        self._bytes = 0
-
-    def states(self, posts: Sequence[Post]) -> list[States]:
-        """The states of these posts, each read at most once while it is kept."""
-        if self._bytes > KEPT_BYTES:
-            self._rows.clear()
-            self._bytes = 0
-        new = [post for post in posts if post.id not in self._rows]
-        numbers = [self._ranker.lexicon.numbers(post) for post in new]
-        for rows in _by_length([len(n.text) for n in numbers], self._batch_size):
-            states = self._ranker.model.read(
-                self._ranker.batch([numbers[i] for i in rows]), "candidate"
-            )
-            for place, i in enumerate(rows):
-                row = states.row(place)
-                self._rows[new[i].id] = row
-                self._bytes += sum(part.nbytes for part in row.parts)
-        return [self._rows[post.id] for post in posts]
