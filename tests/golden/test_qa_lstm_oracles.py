@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from askonce.models.base import States, Words
-from askonce.models.layers import masked_max
+from askonce.models.max_pooling import masked_max
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
 from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
 from askonce.models.recurrent import BiLSTM

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from askonce.errors import AskonceError
 from askonce.models.base import Words
 from askonce.models.convolution import WindowConvolution
-from askonce.models.layers import masked_max
+from askonce.models.max_pooling import masked_max
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
 from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
 from askonce.models.recurrent import BiLSTM

@@ -17,7 +17,7 @@ from askonce.errors import AskonceError
 from askonce.text.batch import Batch
 from askonce.training.batches import Collator, GroupScorer
 from askonce.training.groups import Group, GroupSampler
-from askonce.training.loop import dev_report, group_losses, mined, rate, train
+from askonce.training.loop import dev_report, dev_split, group_losses, mined, rate, train
 from askonce.training.recipe import Negatives, TrainSettings
 
 SMALL_RUN = Path(__file__).with_name("small_run.py")
@@ -165,6 +165,18 @@ def test_the_folder_holds_the_best_epoch(small, tmp_path):
         assert (value == seen[best][1][key]).all()
     report = dev_report(outcome.ranker, dataset.split("dev"), dataset)
     assert report.metrics["MRR"] == pytest.approx(max(values))
+
+
+def test_some_questions_of_dev_can_choose_the_epoch(small, tmp_path):
+    dataset = small.made()
+    dev = dataset.split("dev")
+    some = dev_split(dataset, 3)
+    assert [dev.index(pool) for pool in some] == [0, len(dev) // 3, 2 * len(dev) // 3]
+    assert dev_split(dataset, len(dev) + 1) == dev_split(dataset) == dev
+    outcome = small.run(tmp_path, small.recipe(epochs=2, dev=3))
+    report = dev_report(outcome.ranker, some, dataset)
+    best = outcome.progress.history[outcome.progress.best_epoch - 1]
+    assert report.metrics == pytest.approx(best["dev"])
 
 
 def test_metrics_have_one_record_per_epoch_also_after_a_stop(small, tmp_path):

@@ -29,13 +29,12 @@ class WordEmbedding(nn.Module):
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
     """Mean over the real words."""
-    weight = mask.to(states.dtype)  # (B, T)
-    return torch.einsum("btd,bt->bd", states, weight) / weight.sum(1, keepdim=True)  # (B, D)
+    return weighed_mean(states, mask.to(states.dtype), mask)  # (B, D)
 
 
-def masked_max(states: Tensor, mask: Tensor) -> Tensor:
-    """Greatest value over the real words; padding is minus infinity, as all may be negative."""
-    return states.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(1)  # (B, D)
+def weighed_mean(states: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the real words, each times its weight, which is zero on padding."""
+    return torch.einsum("btd,bt->bd", states, weights) / mask.sum(1, keepdim=True)  # (B, D)
 
 
 def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:

@@ -20,10 +20,11 @@ from askonce.models.layers import (
     cosine,
     gesd,
     last_state,
-    masked_max,
     masked_mean,
     masked_softmax,
+    weighed_mean,
 )
+from askonce.models.max_pooling import masked_max, weighed_max
 from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
 from askonce.models.recurrent import BiLSTM
 from askonce.text.batch import Batch, View
@@ -233,9 +234,9 @@ class AttentiveMatcher(PairMatcher):
 
     def vector(self, query: States, candidate: States) -> Tensor:
         """The candidate's pooled vector, given the query."""
-        weight = self.weights(query, candidate).unsqueeze(-1)  # (B, T, 1)
-        weighed = candidate.parts[0] * weight  # (B, T, D), eq. 13
-        return POOLINGS[self.config.pooling](weighed, candidate.view.mask)  # (B, D)
+        weights = self.weights(query, candidate)  # (B, T)
+        pool = weighed_max if self.config.pooling == "max" else weighed_mean
+        return pool(candidate.parts[0], weights, candidate.view.mask)  # (B, D), eq. 13
 
     def weights(self, query: States, candidate: States) -> Tensor:
         """Attention over the candidate's words."""

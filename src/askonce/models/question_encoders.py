@@ -16,7 +16,8 @@ from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import Encoder, Words
 from askonce.models.cells import Cell, ConvolutionCell, GRUCell, LSTMCell, State
-from askonce.models.layers import WordEmbedding, cosine, masked_max, masked_mean
+from askonce.models.layers import WordEmbedding, cosine, masked_mean
+from askonce.models.max_pooling import masked_max
 from askonce.text.batch import Batch, View
 from askonce.text.vocabulary import PAD, UNK
 

@@ -66,7 +66,7 @@ def train(
     """
     fabric = fabric or alone()
     config = recipe.train
-    dev = dev_split(dataset)
+    dev = dev_split(dataset, config.dev)
     sampler = GroupSampler(dataset, config.split or dataset.train, config.negatives, config.seed)
     collator = Collator(ranker.lexicon.numbers, sampler.right)
     trainable = [p for p in ranker.model.parameters() if p.requires_grad]
@@ -219,9 +219,11 @@ def finite(loss: Tensor, epoch: int) -> float:
     return value
 
 
-def dev_split(dataset: Dataset) -> Split:
-    """The split to choose the epoch on; an error, before any work, if no query of it counts."""
+def dev_split(dataset: Dataset, most: int | None = None) -> Split:
+    """What to choose the epoch on; an error, before any work, if no query of it counts."""
     dev = split_of(dataset, "dev")
+    if most and most < len(dev):
+        dev = [dev[place * len(dev) // most] for place in range(most)]
     counted_queries(pools_to_qrels(dev), dataset.protocol)
     return dev
 

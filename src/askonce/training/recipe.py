@@ -68,10 +68,11 @@ class TrainSettings:
     clip: float | None = None  # greatest norm of the gradient
     patience: int = 5  # epochs without a better dev figure before stopping
     watch: Literal["MAP", "MRR", "P@1", "P@5", "nDCG@10"] = "MAP"
+    dev: int | None = None  # questions of dev to choose the epoch by, spread evenly; None for all
     seed: int = 1
 
     def __post_init__(self) -> None:
-        _at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every")
+        _at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every", "dev")
         _at_least(self, "train", 0, "l2", "seed")
         _above_zero(self, "train", "rate", "scale", "clip")
 

@@ -1,0 +1,60 @@
+"""The greatest value over words, with a gradient that touches only the words that gave it.
+
+``amax`` shares its gradient among equal values, for which it goes through all states four times.
+"""
+
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.autograd.function import BackwardCFunction, FunctionCtx, once_differentiable
+
+
+def masked_max(states: Tensor, mask: Tensor) -> Tensor:
+    """Greatest value over the real words; padding is minus infinity, as all may be negative."""
+    if torch.is_grad_enabled() and states.requires_grad:
+        return _Greatest.apply(states, None, mask)  # type: ignore[no-untyped-call] # (B, D)
+    return _emptied(states.clone(), mask).amax(1)  # (B, D)
+
+
+def weighed_max(states: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
+    """Greatest value over the real words (B, T, D), each times its weight (B, T)."""
+    if torch.is_grad_enabled() and (states.requires_grad or weights.requires_grad):
+        return _Greatest.apply(states, weights, mask)  # type: ignore[no-untyped-call] # (B, D)
+    return _emptied(states * weights.unsqueeze(-1), mask).amax(1)  # (B, D)
+
+
+def _emptied(values: Tensor, mask: Tensor) -> Tensor:
+    """The values, in place, with minus infinity on padding; masked_fill would visit them all."""
+    values = values.contiguous()  # or flatten would copy
+    padding = (~mask).flatten().nonzero().squeeze(1)
+    values.flatten(0, 1).index_fill_(0, padding, -torch.inf)
+    return values  # (B, T, D)
+
+
+class _Greatest(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, states: Tensor, weights: Tensor | None, mask: Tensor) -> Tensor:
+        values = states.clone() if weights is None else states * weights.unsqueeze(-1)
+        greatest, places = _emptied(values, mask).max(1)  # (B, D) each
+        if weights is None:
+            ctx.save_for_backward(places)
+        else:
+            chosen = states.gather(1, places.unsqueeze(1)).squeeze(1)  # (B, D)
+            ctx.save_for_backward(places, chosen, weights)
+        ctx.words = states.shape[1]  # type: ignore[attr-defined]
+        return greatest
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: BackwardCFunction, by_value: Tensor) -> tuple[Tensor | None, ...]:
+        places, *weighed = cast(tuple[Tensor, ...], ctx.saved_tensors)
+        by_state, by_weights = by_value, None  # (B, D)
+        if weighed:
+            chosen, weights = weighed
+            by_state = by_value * weights.gather(1, places)  # (B, D)
+            by_weights = torch.zeros_like(weights).scatter_add_(1, places, by_value * chosen)
+        count, dim = by_value.shape
+        by_states = by_value.new_zeros(count, ctx.words, dim)  # type: ignore[attr-defined]
+        by_states.scatter_(1, places.unsqueeze(1), by_state.unsqueeze(1))  # (B, T, D)
+        return by_states, by_weights, None
