@@ -6,11 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 
 from askonce.engine.search import RANKERS
-from askonce.server.limits import LONGEST_QUESTION, MOST_RESULTS, SOMETHING
-from askonce.server.request_bodies import Draft, PostId
-from askonce.server.sanitise import clean_text
-from askonce.server.service import Ask, Service
-from askonce.server.shapes import (
+from askonce.server.found_shapes import (
     AnswersFound,
     AskFound,
     DuplicatesFound,
@@ -18,6 +14,10 @@ from askonce.server.shapes import (
     SimilarFound,
     WhyFound,
 )
+from askonce.server.limits import LONGEST_QUESTION, MOST_RESULTS, SOMETHING
+from askonce.server.request_bodies import Draft, PostId
+from askonce.server.sanitise import clean_text
+from askonce.server.service import Ask, Service
 
 LIKELY = 0.5  # probability from which a draft is called a duplicate
 

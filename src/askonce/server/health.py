@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from askonce.server.lanes import RETRY
 from askonce.server.service import Service
-from askonce.server.shapes import Error, Health, StatusShown
+from askonce.server.shapes import Error
+from askonce.server.state_shapes import Health, StatusShown
 
 Responses = dict[int | str, dict[str, Any]]
 

@@ -11,7 +11,8 @@ from askonce.server.examples import closed
 from askonce.server.request_bodies import EmbeddingsWanted, RerankWanted
 from askonce.server.sanitise import clean_text
 from askonce.server.service import Service
-from askonce.server.shapes import Models, Overview, Shape
+from askonce.server.shapes import Shape
+from askonce.server.state_shapes import Models, Overview
 
 
 class Embedding(Shape):

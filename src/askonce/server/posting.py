@@ -10,10 +10,10 @@ from fastapi import APIRouter, Body, HTTPException, Path
 
 from askonce.engine import Engine
 from askonce.errors import AskonceError
+from askonce.server.post_shapes import Deleted, FullPost, PostNamed, Thread, WrittenShown
 from askonce.server.request_bodies import IdsSent, OneOrMany, PostEdit, PostSent, PostsSent
 from askonce.server.sanitise import clean_text
 from askonce.server.service import Service
-from askonce.server.shapes import Deleted, FullPost, PostNamed, Thread, WrittenShown
 from askonce.text.html import html_to_text
 from askonce.types import Link, Post
 

@@ -10,12 +10,12 @@ from fastapi.routing import APIRoute
 from askonce.engine import Engine
 from askonce.server.batching import Batcher
 from askonce.server.body import limited
+from askonce.server.found_shapes import Answer, Similar
 from askonce.server.keys import Scope
 from askonce.server.lanes import Lane
 from askonce.server.metrics import Metrics
 from askonce.server.rates import Rates
 from askonce.server.settings import ServerSettings
-from askonce.server.shapes import Answer, Similar
 
 T = TypeVar("T")
 Given = TypeVarTuple("Given")
