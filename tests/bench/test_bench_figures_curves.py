@@ -253,6 +253,15 @@ def test_statistics_of_a_dataset(store, place):
     assert rows_of(block)["test"] == ["10", "0", "40", "4.0", "25.0 %", "5.0", "4.5"]
 
 
+def test_time_of_the_bench(store):
+    assert FIGURES["bench-time"](store) == []
+    put(store, "wikiqa", "hyperqa", [0.5], train_seconds=120.0, pretrain_seconds=0, threads=1)
+    put(store, "wikiqa", "cabin", [0.5], train_seconds=60.0, pretrain_seconds=540.0, threads=2)
+    put(store, "wikiqa", "bm25+cabin", [0.5], kind="fusion", train_seconds=600.0)
+    (block,) = FIGURES["bench-time"](store)
+    assert rows_of(block) == {"wikiqa": ["2", "20", "22", "11"]}
+
+
 def test_ratios(store):
     put(store, "wikiqa", "hyperqa", [0.5], parameters=100, seconds=(9, 2), pairs_per_second=50.0)
     put(store, "wikiqa", "ctrn", [0.6], parameters=450, seconds=(9, 8), pairs_per_second=25.0)
