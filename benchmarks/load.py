@@ -179,10 +179,11 @@ def in_a_row(folder: Path, questions: int, queries: int, most: float) -> dict[st
 
     forum = Forum(questions)
     warm, memory = max(1, queries // 20), resident_mb()
-    begin, asked = time.perf_counter(), 0
+    asked = 0
     with Engine.open(folder, background=True) as engine:
         while engine.status().model is None:
             time.sleep(0.02)
+        begin = time.perf_counter()
         while asked < queries and time.perf_counter() - begin < most:
             title, _, _ = forum.question(questions + 1 + asked)
             engine.ask(title) if asked % ASK_EVERY == 0 else engine.suggest(title)

@@ -1,0 +1,35 @@
+"""The scripts whose figures the documentation shows still run; small forms of them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[1] / "benchmarks"
+
+
+def run(tmp_path, script, *options):
+    place = tmp_path / "figures.json"
+    command = [sys.executable, str(SCRIPTS / script), *map(str, options), "--json", str(place)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=tmp_path)
+    return ran, json.loads(place.read_text()) if place.is_file() else None
+
+
+@pytest.mark.slow
+def test_kills_lose_nothing(tmp_path):
+    ran, figures = run(tmp_path, "faults.py", "--kills", 6)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert figures["kills"] >= 6
+
+
+@pytest.mark.slow
+def test_queries_in_a_row_end_in_time(tmp_path):
+    forum = ("--posts", 200, "--folder", tmp_path / "forum.askonce")
+    ran, figures = run(tmp_path, "load.py", "--queries", 200, *forum)
+    assert figures is not None, ran.stderr[-2000:]
+    assert figures["queries"] == 200
+    ran, figures = run(tmp_path, "load.py", "--queries", 10**7, "--minutes", 0.05, *forum)
+    assert ran.returncode == 1  # cut short is not passed
+    assert 0 < figures["queries"] < 10**7
