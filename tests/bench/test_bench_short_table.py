@@ -24,6 +24,10 @@ def test_rows_columns_and_fusions():
             entry("hyperqa", 0.5, metric="P@1"),
             entry("hyperqa@model.dim=50", 0.99),
             entry("bm25", 0.6),
+            entry("minilm", 0.71),
+            entry("bm25+minilm", 0.722),
+            entry("minilm+ctrn", 0.74),
+            entry("ctrn", 0.69),
             entry("bm25", 0.23, dataset="insuranceqa", metric="P@1"),
             entry("hyperqa", 0.73, dataset="trecqa", protocol="trec"),
             entry("hyperqa", 0.72, dataset="trecqa", protocol="clean"),
@@ -33,7 +37,9 @@ def test_rows_columns_and_fusions():
         "|  | wikiqa, MAP | insuranceqa, P@1 | trecqa raw, MAP | trecqa clean, MAP |",
         "| --- | ---: | ---: | ---: | ---: |",
         "| bm25 | 0.600 | 0.230 |  |  |",
-        "| hyperqa | 0.700 (0.720) |  | 0.730 | 0.720 |",
+        "| minilm | 0.710 (0.722) |  |  |  |",
+        "| hyperqa | 0.700 (0.720, –) |  | 0.730 | 0.720 |",
+        "| ctrn | 0.690 (–, 0.740) |  |  |  |",
     ]
 
 

@@ -22,14 +22,19 @@ ROWS = (
     "compare-aggregate",
     "cabin",
     "rcnn",
+    "rcnn@pretrain=false",
+    "lstm",
+    "gru",
+    "cnn",
 )
+PARTNERS = ("bm25", "minilm")
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 
 Entries = Iterable[Mapping[str, Any]]
 
 
 def short_table(entries: Entries) -> str:
-    """Means of ``summary.json`` by row and test set; in brackets fused with BM25."""
+    """Means of ``summary.json`` by row and test set; in brackets fused with BM25, with MiniLM."""
     found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     for entry in entries:
         if entry["metric"] == main_metric(entry["dataset"]):
@@ -61,10 +66,12 @@ def _column(dataset: str, protocol: str, found: Iterable[tuple[str, str]]) -> st
 
 
 def _cell(model: str, rows: Mapping[str, Mapping[str, Any]]) -> str:
-    alone, fused = rows.get(model), rows.get(f"bm25+{model}")
-    if alone is None:
+    if model not in rows:
         return ""
-    return f"{alone['mean']:.3f}" + (f" ({fused['mean']:.3f})" if fused else "")
+    partners = [name for name in PARTNERS if name != model]
+    fused = [rows.get(f"{name}+{model}") for name in partners]
+    told = ", ".join(f"{entry['mean']:.3f}" if entry else "–" for entry in fused)
+    return f"{rows[model]['mean']:.3f}" + (f" ({told})" if any(fused) else "")
 
 
 def _row(cells: Iterable[str]) -> str:
