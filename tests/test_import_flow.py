@@ -8,7 +8,7 @@ import askonce
 SOURCE = Path(askonce.__file__).parent
 FLOW = [
     {"errors", "types"},
-    {"registry", "files"},
+    {"registry", "files", "locks"},
     {"config"},
     {"text", "data"},
     {"datasets", "index", "evaluation"},  # evaluation knows labels and scores, no model

@@ -14,6 +14,7 @@ from askonce.bench.run import Bench, rows_of
 from askonce.bench.setup import bench_data, fewer
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
+from askonce.locks import only_one
 from askonce.types import Dataset, Pool, Post
 
 PRETRAIN = "\n[pretrain]\nepochs = 2\n"
@@ -50,6 +51,16 @@ def test_what_a_run_with_other_settings_left_is_not_used(setup, place, recipe_wr
     (part / "settings.json").write_text('{"other": 1}')
     recipe_writer(place, "hyperqa", epochs=2)
     assert len(cell(setup, "hyperqa").curve()) == 2
+
+
+def test_two_benches_are_not_at_work_on_one_cell(setup):
+    first = cell(setup, "hyperqa")
+    shutil.rmtree(first.folder)
+    with only_one(first.folder.with_name(".1.lock"), "held"):
+        with pytest.raises(AskonceError, match="another bench is at work on csv · hyperqa · seed"):
+            cell(setup, "hyperqa")
+        assert cell(setup, "hyperqa", seed=2).seed == 2
+    assert cell(setup, "hyperqa").seed == 1
 
 
 def test_quick_cells_learn_from_few_pools(setup, place, split_writer):

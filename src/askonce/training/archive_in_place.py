@@ -5,19 +5,16 @@ training that was stopped goes on with these posts, whatever was written since: 
 it would have ended with, and the next training learns the rest. After a day it starts anew.
 """
 
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, Snapshot
-from askonce.errors import AskonceError
+from askonce.locks import only_one
 from askonce.serving.manifest import (
     FOLDER,
     new_folder,
@@ -54,7 +51,8 @@ def train_on_archive(
 
 
 def _train_in_place(archive: Archive, home: Path, wishes: Wishes, tell: Tell) -> Trained:
-    with _alone(home / FOLDER):
+    refusal = f"another training of {str(home)!r} is running; wait until it is finished"
+    with only_one(home / FOLDER / LOCK, refusal):
         work = home / FOLDER / WORK
         posts, change = _begun(archive, work, wishes, tell)
         with shown(work, 60 * wishes.minutes, tell) as also_shown:
@@ -67,24 +65,6 @@ def _train_in_place(archive: Archive, home: Path, wishes: Wishes, tell: Tell) ->
         write_manifest(place, trained.manifest)
         remove_old(home)
     return replace(trained, folder=place)
-
-
-@contextmanager
-def _alone(models: Path) -> Iterator[None]:
-    """One training of an archive at a time."""
-    try:
-        models.mkdir(parents=True, exist_ok=True)
-        stream = (models / LOCK).open("w")
-    except OSError as error:
-        raise AskonceError(f"cannot write to {str(models)!r}: {error.strerror}") from None
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AskonceError(
-                f"another training of {str(models.parent)!r} is running; wait until it is finished"
-            ) from None
-        yield
 
 
 def _begun(archive: Archive, work: Path, wishes: Wishes, tell: Tell) -> tuple[Snapshot, int]:
