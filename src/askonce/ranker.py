@@ -232,6 +232,7 @@ class Ranker:
                         query = self.model.read(self._posts([pool.query]), "query")
                         rows = [known[pool.candidates[i].id] for i in here]
                         found[here] = self._match_all(query, rows, batch_size)
+                known.clear()  # its memory is for the next part
         return scores
 
     def _read_in_parts(self, posts: Sequence[Post], batch_size: int) -> Iterator[dict[str, States]]:
