@@ -79,7 +79,8 @@ def put(store, dataset, row):
     record = {
         "dataset": "csv", "model": row, "seed": 1, "kind": "trained",
         "settings": {"row": {"recipe": {"model": model, "options": options}}},
-        "figures": {"test": figures}, "facts": {}, "versions": {}, "finished": "2026-01-01",
+        "figures": {"test": figures}, "facts": {"seconds": 1.0, "cpu_seconds": 1.0},
+        "versions": {}, "finished": "2026-01-01",
     }  # fmt: skip
     write_json(folder / "cell.json", record)
 

@@ -109,14 +109,9 @@ def _reason_to_skip(bench: Bench, data: BenchData, store: Store, row: Row, seed:
                 return f"{part.label} has no seed {seed}"
         return None
     first = store.cell(data.dataset.name, row.label, 1) if seed > 1 else None
-    if first is not None and (seconds := _seconds(first)) > bench.longest:
-        return f"its first seed took {seconds / 60:.0f} minutes"
+    if first is not None and first.seconds > bench.longest:
+        return f"its first seed took {first.seconds / 60:.0f} minutes"
     return None
-
-
-def _seconds(cell: StoredCell) -> float:
-    """What a cell takes on a machine that is not busy with other things."""
-    return float(min(cell.facts["seconds"], cell.facts["cpu_seconds"]))
 
 
 def _name(data: BenchData, label: str, seed: int) -> str:

@@ -68,6 +68,18 @@ class StoredCell:
         return self.record["settings"]
 
     @property
+    def seconds(self) -> float:
+        """What it takes on a machine that is not busy with other things.
+
+        A cell that went on after a stop knows its processor time since then only: of such, the
+        time of all epochs by the clock.
+        """
+        facts = self.facts
+        trained = facts.get("train_seconds", 0.0) + facts.get("pretrain_seconds", 0.0)
+        stopped = self.kind == "trained" and trained > facts["seconds"]
+        return float(trained if stopped else min(facts["seconds"], facts["cpu_seconds"]))
+
+    @property
     def facts(self) -> Facts:
         """Seconds, speeds, sizes, memory."""
         return self.record["facts"]
