@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from askonce.models.max_pooling import masked_max
 
 
 class WindowConvolution(nn.Module):
@@ -45,8 +46,4 @@ class WindowConvolution(nn.Module):
         A monotone activation may follow: tanh of the maximum is the maximum of tanh, on L times
         fewer values.
         """
-        values = self(vectors)  # (B, L, C)
-        outside = (~self.window_mask(mask)).flatten().nonzero().squeeze(1)
-        # in place and for padding alone: masked_fill would copy all values
-        values.flatten(0, 1).index_fill_(0, outside, -torch.inf)
-        return values.amax(1)  # (B, C)
+        return masked_max(self(vectors), self.window_mask(mask))  # (B, C)

@@ -14,7 +14,7 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
     """Greatest value over the real words; padding is minus infinity, as all may be negative."""
     if torch.is_grad_enabled() and states.requires_grad:
         return _Greatest.apply(states, None, mask)  # type: ignore[no-untyped-call] # (B, D)
-    return _emptied(states.clone(), mask).amax(1)  # (B, D)
+    return _emptied(states.clone(memory_format=torch.contiguous_format), mask).amax(1)  # (B, D)
 
 
 def weighed_max(states: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
@@ -35,7 +35,10 @@ def _emptied(values: Tensor, mask: Tensor) -> Tensor:
 class _Greatest(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, states: Tensor, weights: Tensor | None, mask: Tensor) -> Tensor:
-        values = states.clone() if weights is None else states * weights.unsqueeze(-1)
+        if weights is None:
+            values = states.clone(memory_format=torch.contiguous_format)  # (B, T, D)
+        else:
+            values = states * weights.unsqueeze(-1)  # (B, T, D)
         greatest, places = _emptied(values, mask).max(1)  # (B, D) each
         if weights is None:
             ctx.save_for_backward(places)
