@@ -10,7 +10,7 @@ from askonce.bench.cell import CellPlan, run_cell
 from askonce.bench.names import default_names, row_of
 from askonce.bench.rows.cross_encoder import _placed
 from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
-from askonce.bench.run import Bench, rows_of
+from askonce.bench.run import Bench, epoch_line, rows_of
 from askonce.bench.setup import bench_data, fewer
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
@@ -180,3 +180,17 @@ def test_minilm_comes_with_its_weights(setup):
     found = cell(setup, "minilm")
     assert found.facts["parameters"] == 22_713_216
     assert found.figures["test"]["metrics"]["MAP"] > 0.6
+
+
+def test_an_epoch_in_one_line():
+    dev = {"MAP": 0.51236, "P@1": 0.25, "MRR": 0.6}
+    assert (
+        epoch_line({"epoch": 3, "loss": 1.0, "dev": dev})
+        == "epoch 3  dev MAP 0.5124  dev P@1 0.2500"
+    )
+    first = {"epoch": 1, "loss": 5.0, "perplexity": 179.23, "unigram_perplexity": 900.0, "dev": dev}
+    told = "pre-training, epoch 1  perplexity 179.2  dev MAP 0.5124  dev P@1 0.2500"
+    assert epoch_line(first) == told
+    readers = {"epoch": 2, "rightward_perplexity": 620.04, "leftward_perplexity": 640.0}
+    told = "pre-training, epoch 2  rightward perplexity 620.0  leftward perplexity 640.0"
+    assert epoch_line(readers) == told

@@ -18,6 +18,7 @@ from askonce.errors import AskonceError
 
 Say = Callable[[str], None]
 EPOCHS_EVERY = 20.0  # seconds between two lines about epochs
+PERPLEXITIES = ("perplexity", "rightward_perplexity", "leftward_perplexity")
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,16 @@ def outcome_line(cell: StoredCell) -> str:
     return f"{metric} {', '.join(shown)} in {cell.facts['seconds']:.0f} s"
 
 
+def epoch_line(figures: dict[str, Any]) -> str:
+    """What an epoch reached, in one line."""
+    guessed = {key: value for key, value in figures.items() if key in PERPLEXITIES}
+    dev = {f"dev {key}": figures["dev"][key] for key in ("MAP", "P@1") if "dev" in figures}
+    stage = "pre-training, epoch" if guessed else "epoch"
+    told = [f"{key.replace('_', ' ')} {value:.1f}" for key, value in guessed.items()]
+    told += [f"{key} {value:.4f}" for key, value in dev.items()]
+    return "  ".join([f"{stage} {figures['epoch']}", *told])
+
+
 def _teller(name: str) -> Callable[[str, dict[str, Any]], None]:
     """Lines about epochs on stderr, but not too many."""
     last = time.monotonic()
@@ -139,8 +150,6 @@ def _teller(name: str) -> Callable[[str, dict[str, Any]], None]:
         if kind != "epoch" or time.monotonic() - last < EPOCHS_EVERY:
             return
         last = time.monotonic()
-        dev = figures.get("dev", {})
-        shown = "".join(f"  dev {metric} {dev[metric]:.4f}" for metric in ("MAP", "P@1") if dev)
-        sys.stderr.write(f"{name}: epoch {figures['epoch']}{shown}\n")
+        sys.stderr.write(f"{name}: {epoch_line(figures)}\n")
 
     return tell
