@@ -11,19 +11,17 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, case, func, inspect, or_, select
+from sqlalchemy import Connection, Engine, func, inspect, or_, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from sqlalchemy.pool import StaticPool
 
-from askonce.archive import database
+from askonce.archive import database, overview
 from askonce.archive.rows import as_post, as_row, check
 from askonce.archive.snapshot import Snapshot
-from askonce.archive.tables import FORMAT, links, metadata, posts, revisions, state
+from askonce.archive.tables import FORMAT, WITHOUT_HTML, links, metadata, posts, revisions, state
 from askonce.archive.writing import CHUNK, Written, chunks, delete_rows, write_rows
 from askonce.errors import ArchiveUnavailable, AskonceError
 from askonce.types import Link, LinkKind, Post, PostKind
-
-_WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
 
 
 class Change(NamedTuple):
@@ -137,7 +135,7 @@ class Archive:
 
     def posts(self, ids: Sequence[str], html: bool = True) -> dict[str, Post]:
         """Those of these posts that exist, by id."""
-        columns = posts.c if html else _WITHOUT_HTML
+        columns = posts.c if html else WITHOUT_HTML
         return {row.id: as_post(row) for row in self._where(posts.c.id, ids, columns)}
 
     def kinds(self, ids: Iterable[str]) -> dict[str, PostKind]:
@@ -147,7 +145,7 @@ class Archive:
 
     def answers_to(self, ids: Sequence[str], html: bool = True) -> dict[str, list[Post]]:
         """The answers to each question: the accepted one first, then by votes."""
-        columns = posts.c if html else _WITHOUT_HTML
+        columns = posts.c if html else WITHOUT_HTML
         found: dict[str, list[Post]] = {}
         for row in self._where(posts.c.parent, ids, columns):
             found.setdefault(row.parent, []).append(as_post(row))
@@ -204,7 +202,7 @@ class Archive:
     def changes(self, after: int, limit: int = CHUNK) -> list[Change]:
         """What became of posts after a change number, oldest first, without HTML."""
         query = (
-            select(*_WITHOUT_HTML)
+            select(*WITHOUT_HTML)
             .where(posts.c.change > after)
             .order_by(posts.c.change)
             .limit(limit)
@@ -217,7 +215,7 @@ class Archive:
 
     def iterate(self, kind: PostKind | None = None, html: bool = False) -> Iterator[Post]:
         """All posts in the order in which they came, a chunk in memory at a time."""
-        columns = list(posts.c) if html else _WITHOUT_HTML
+        columns = list(posts.c) if html else WITHOUT_HTML
         last = 0
         while True:
             query = select(*columns).where(posts.c.number > last, ~posts.c.deleted)
@@ -248,84 +246,28 @@ class Archive:
 
     def counts(self) -> dict[str, int]:
         """How many posts and links of each kind there are."""
-        accepted = func.sum(case((posts.c.accepted, 1), else_=0))
-        answered = select(func.count(posts.c.parent.distinct())).where(
-            posts.c.kind == "answer", ~posts.c.deleted
-        )
         with self._reading() as connection:
-            by_kind = {
-                row.kind: row
-                for row in connection.execute(
-                    select(posts.c.kind, func.count().label("n"), accepted.label("accepted"))
-                    .where(~posts.c.deleted)
-                    .group_by(posts.c.kind)
-                )
-            }
-            by_kind_of_link = select(links.c.kind, func.count()).group_by(links.c.kind)
-            by_link: dict[str, int] = dict(map(tuple, connection.execute(by_kind_of_link)))
-            with_answer = connection.execute(answered).scalar_one()
-            edits = connection.execute(select(func.count()).select_from(revisions)).scalar_one()
-        questions, answers = by_kind.get("question"), by_kind.get("answer")
-        return {
-            "questions": questions.n if questions else 0,
-            "answers": answers.n if answers else 0,
-            "accepted": int(answers.accepted) if answers else 0,
-            "answered": with_answer,
-            "duplicates": by_link.get("duplicate", 0),
-            "related": by_link.get("related", 0),
-            "edits": edits,
-        }
+            return overview.counts(connection)
 
     def growth(self) -> list[tuple[str, int, int]]:
         """Month, questions and answers that came in it; posts without a date are left out."""
-        month = func.substr(posts.c.created, 1, 7)
-        query = (
-            select(month, posts.c.kind, func.count())
-            .where(~posts.c.deleted, posts.c.created.is_not(None))
-            .group_by(month, posts.c.kind)
-            .order_by(month)
-        )
-        found: dict[str, dict[str, int]] = {}
         with self._reading() as connection:
-            for when, kind, count in connection.execute(query):
-                found.setdefault(when, {})[kind] = count
-        return [(when, c.get("question", 0), c.get("answer", 0)) for when, c in found.items()]
+            return overview.growth(connection)
 
     def unanswered(self, limit: int) -> list[Post]:
         """Questions without an answer, the newest first."""
-        answers = posts.alias()
-        has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
-        query = (
-            select(*_WITHOUT_HTML)
-            .where(posts.c.kind == "question", ~posts.c.deleted, ~has.exists())
-            .order_by(posts.c.number.desc())
-            .limit(limit)
-        )
         with self._reading() as connection:
-            return [as_post(row) for row in connection.execute(query)]
+            return [as_post(row) for row in overview.newest(connection, limit, unanswered=True)]
 
     def newest(self, limit: int) -> list[Post]:
         """The questions that came last, the last one first."""
-        query = (
-            select(*_WITHOUT_HTML)
-            .where(posts.c.kind == "question", ~posts.c.deleted)
-            .order_by(posts.c.number.desc())
-            .limit(limit)
-        )
         with self._reading() as connection:
-            return [as_post(row) for row in connection.execute(query)]
+            return [as_post(row) for row in overview.newest(connection, limit)]
 
     def orphans(self) -> list[str]:
         """Answers whose question is not there."""
-        questions = posts.alias()
-        parent = select(questions.c.number).where(
-            questions.c.id == posts.c.parent, questions.c.kind == "question", ~questions.c.deleted
-        )
-        query = select(posts.c.id).where(
-            posts.c.kind == "answer", ~posts.c.deleted, ~parent.exists()
-        )
         with self._reading() as connection:
-            return list(connection.execute(query).scalars())
+            return overview.orphans(connection)
 
     def snapshot(self) -> Snapshot:
         """All posts and links in memory, without HTML, as training reads them.

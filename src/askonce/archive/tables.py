@@ -37,6 +37,7 @@ posts = Table(
     Column("change", BigInteger, nullable=False, unique=True),
 )
 Index("posts_by_kind", posts.c.kind, posts.c.deleted)
+WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
 
 links = Table(
     "links",

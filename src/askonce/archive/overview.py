@@ -1,0 +1,70 @@
+"""What an archive holds as a whole: counts, months, what came last, what lacks an answer."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, case, func, select
+
+from askonce.archive.tables import WITHOUT_HTML, links, posts, revisions
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """How many posts and links of each kind there are."""
+    accepted = func.sum(case((posts.c.accepted, 1), else_=0)).label("accepted")
+    by_kind = {
+        row.kind: row
+        for row in connection.execute(
+            select(posts.c.kind, func.count().label("n"), accepted)
+            .where(~posts.c.deleted)
+            .group_by(posts.c.kind)
+        )
+    }
+    by_kind_of_link = select(links.c.kind, func.count()).group_by(links.c.kind)
+    by_link: dict[str, int] = dict(map(tuple, connection.execute(by_kind_of_link)))
+    answered = select(func.count(posts.c.parent.distinct())).where(
+        posts.c.kind == "answer", ~posts.c.deleted
+    )
+    questions, answers = by_kind.get("question"), by_kind.get("answer")
+    return {
+        "questions": questions.n if questions else 0,
+        "answers": answers.n if answers else 0,
+        "accepted": int(answers.accepted) if answers else 0,
+        "answered": connection.execute(answered).scalar_one(),
+        "duplicates": by_link.get("duplicate", 0),
+        "related": by_link.get("related", 0),
+        "edits": connection.execute(select(func.count()).select_from(revisions)).scalar_one(),
+    }
+
+
+def growth(connection: Connection) -> list[tuple[str, int, int]]:
+    """Month, questions and answers that came in it; posts without a date are left out."""
+    month = func.substr(posts.c.created, 1, 7)
+    query = (
+        select(month, posts.c.kind, func.count())
+        .where(~posts.c.deleted, posts.c.created.is_not(None))
+        .group_by(month, posts.c.kind)
+        .order_by(month)
+    )
+    found: dict[str, dict[str, int]] = {}
+    for when, kind, count in connection.execute(query):
+        found.setdefault(when, {})[kind] = count
+    return [(when, c.get("question", 0), c.get("answer", 0)) for when, c in found.items()]
+
+
+def newest(connection: Connection, limit: int, unanswered: bool = False) -> list[Row[Any]]:
+    """The questions that came last, the last one first; all, or those without an answer."""
+    query = select(*WITHOUT_HTML).where(posts.c.kind == "question", ~posts.c.deleted)
+    if unanswered:
+        answers = posts.alias()
+        has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
+        query = query.where(~has.exists())
+    return list(connection.execute(query.order_by(posts.c.number.desc()).limit(limit)))
+
+
+def orphans(connection: Connection) -> list[str]:
+    """Answers whose question is not there."""
+    questions = posts.alias()
+    parent = select(questions.c.number).where(
+        questions.c.id == posts.c.parent, questions.c.kind == "question", ~questions.c.deleted
+    )
+    query = select(posts.c.id).where(posts.c.kind == "answer", ~posts.c.deleted, ~parent.exists())
+    return list(connection.execute(query).scalars())
