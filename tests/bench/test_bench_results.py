@@ -19,7 +19,7 @@ QUERIES = 40
 FACTS = {"pairs_per_second": 100.0, "train_seconds": 61.0, "seconds": 70.0, "cpu_seconds": 60.0}
 
 
-def put(store, dataset, model, values, seed=1, kind="baseline", split="test", told=1):
+def put(store, dataset, model, values, seed=1, kind="baseline", split="test", told=1, **facts):
     """A cell whose metrics all have these values, one per query."""
     folder = store.place(dataset, model, seed)
     folder.mkdir(parents=True)
@@ -29,7 +29,7 @@ def put(store, dataset, model, values, seed=1, kind="baseline", split="test", to
     figures["metrics"] = dict.fromkeys(METRICS, mean)
     record = {
         "dataset": dataset, "model": model, "seed": seed, "kind": kind, "settings": {"told": told},
-        "figures": {split: figures}, "facts": FACTS,
+        "figures": {split: figures}, "facts": FACTS | facts,
         "versions": {"askonce": "0"}, "finished": f"2026-01-01T00:00:0{seed}",
     }  # fmt: skip
     write_json(folder / "cell.json", record)
@@ -39,6 +39,23 @@ def put(store, dataset, model, values, seed=1, kind="baseline", split="test", to
 @pytest.fixture
 def store(tmp_path):
     return Store.make(tmp_path / "store", quick=False)
+
+
+def test_the_command_of_a_row_gives_all_its_seeds(store):
+    slow = {"seconds": 700.0, "cpu_seconds": 660.0}
+    for seed in (1, 2):
+        put(store, "wikiqa", "hyperqa", [0.5], seed, "trained")
+        put(store, "wikiqa", "cabin", [0.5], seed, "trained", **slow)
+        put(store, "wikiqa", "bm25+cabin", [0.5], seed, "fusion", train_seconds=640.0)
+    put(store, "wikiqa", "lstm-mlp", [0.5], 1, "trained", **slow)
+    found = {entry["model"]: entry["command"] for entry in summary(tables(store), store)}
+    ends = {model: told.partition("--seeds ")[2] for model, told in found.items()}
+    assert ends == {
+        "hyperqa": "2 --out store",
+        "cabin": "2 --out store --longest 11",
+        "bm25+cabin": "2 --out store --longest 11",
+        "lstm-mlp": "1 --out store",
+    }
 
 
 def test_means_marks_and_papers(store):

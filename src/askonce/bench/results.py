@@ -1,6 +1,7 @@
 """From a store to what tables show: means over seeds, intervals, tests, the papers' numbers."""
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 from askonce.bench.published import Published, published
 from askonce.bench.setup import main_metric
-from askonce.bench.store import Store, StoredCell
+from askonce.bench.store import LONGEST, Store, StoredCell
 from askonce.evaluation import METRICS, Comparison, Summary, compare, summarise
 
 LEVEL = 0.05
@@ -176,9 +177,12 @@ def command(line: Line, store: Store) -> str:
     """What reprints a row."""
     quick = " --quick" if store.quick else ""
     seeds = max(cell.seed for cell in line.cells)
+    # a fusion takes no time itself, but its parts have to be there
+    took = max(max(cell.seconds, cell.facts.get("train_seconds") or 0) for cell in line.cells)
+    patience = f" --longest {math.ceil(took / 60)}" if seeds > 1 and took > LONGEST else ""
     return (
         f"askonce bench {line.dataset} --data $ASKONCE_DATA --models {line.model} "
-        f"--seeds {seeds} --out {store.folder.name}{quick}"
+        f"--seeds {seeds} --out {store.folder.name}{patience}{quick}"
     )
 
 

@@ -12,7 +12,7 @@ from askonce.bench.names import default_names, row_of
 from askonce.bench.rows.base import Row
 from askonce.bench.rows.fusion import FusionRow
 from askonce.bench.setup import BenchData, Setup, bench_data, main_metric
-from askonce.bench.store import Store, StoredCell
+from askonce.bench.store import LONGEST, Store, StoredCell
 from askonce.bench.workers import Job, run_here, run_jobs
 from askonce.errors import AskonceError
 
@@ -31,7 +31,7 @@ class Bench:
     seeds: int = 1
     jobs: int = 1  # processes at a time; 0: none, all in this one
     threads: int | None = 1  # of each job; None: as they are
-    longest: float = 600.0  # seconds of a first seed, beyond which a row gets no other seeds
+    longest: float = LONGEST
 
 
 def run_bench(bench: Bench, say: Say) -> Store:

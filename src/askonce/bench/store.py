@@ -33,6 +33,7 @@ STORE, CELL, PER_QUERY, SETTINGS = "store.json", "cell.json", "per_query.json", 
 Kind = Literal["baseline", "transformer", "trained", "fusion"]
 Facts = dict[str, Any]  # seconds, speeds, sizes: plain values for JSON
 Records = list[dict[str, Any]]
+LONGEST = 600.0  # seconds of a first seed, beyond which a row gets no other seeds unless asked
 
 
 @dataclass(frozen=True)
