@@ -177,8 +177,10 @@ def command(line: Line, store: Store) -> str:
     """What reprints a row."""
     quick = " --quick" if store.quick else ""
     seeds = max(cell.seed for cell in line.cells)
-    # a fusion takes no time itself, but its parts have to be there
-    took = max(max(cell.seconds, cell.facts.get("train_seconds") or 0) for cell in line.cells)
+    # the first seed decides whether there are others; of a fusion, those of its parts
+    parts = line.model.split("+") if line.cells[0].kind == "fusion" else [line.model]
+    firsts = [store.cell(line.dataset, part, 1) for part in parts]
+    took = max((cell.seconds for cell in firsts if cell), default=0.0)
     patience = f" --longest {math.ceil(took / 60)}" if seeds > 1 and took > LONGEST else ""
     return (
         f"askonce bench {line.dataset} --data $ASKONCE_DATA --models {line.model} "
