@@ -1,10 +1,17 @@
-"""A small dataset and recipes for benches."""
+"""A small dataset and recipes for benches, and a store of small rankers to look into."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+from askonce.bench.inside import scenes
 from askonce.bench.setup import Setup
+from askonce.bench.store import Store, write_json
+from askonce.evaluation import METRICS, evaluate, pools_to_qrels, pools_to_run, write_run
+from askonce.ranker import Ranker
+from askonce.text.lexicon import Lexicon
 
 RECIPE = """# small
 dataset = "csv"
@@ -25,6 +32,19 @@ optimiser = "adagrad"
 rate = 0.1
 """
 WRONG = ("sell it soon", "ask the shop about wheels", "wait until spring comes")
+ROWS = {
+    "hyperqa": ("hyperqa", {"dim": 8, "init": "uniform"}),
+    "hyperqa@model.dim=4": ("hyperqa", {"dim": 4}),
+    "cosineqa": ("cosineqa", {"dim": 8}),
+    "rcnn": ("rcnn", {"dim": 5}),
+    "rcnn@model.gate=scalar": ("rcnn", {"dim": 5, "gate": "scalar"}),
+    "ctrn": ("ctrn", {"projection": 6, "dim": 4, "hidden": 4}),
+    "attentive-lstm": ("attentive-lstm", {"hidden": 3}),
+    "ap-cnn": ("ap-cnn", {"filters": 4}),
+    "compare-aggregate": ("compare-aggregate", {"dim": 4}),
+    "cabin": ("cabin", {"hidden": 3, "similarity": 4}),
+    "cabin@model.jump=false": ("cabin", {"hidden": 3, "similarity": 4, "jump": False}),
+}
 
 
 def write_split(path: Path, questions: int, flipped: bool = False) -> None:
@@ -71,3 +91,71 @@ def recipe_writer():
 def split_writer():
     """To change a split."""
     return write_split
+
+
+def stir(ranker):
+    """Weights large enough to matter, the word vectors left alone."""
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for name, weight in ranker.model.named_parameters():
+            if not name.startswith("words."):
+                weight.copy_(torch.randn(weight.shape, generator=generator) * 0.7)
+
+
+def put(store, dataset, row):
+    """A finished cell whose ranker has random weights, with what it really ranks."""
+    model, options = ROWS[row]
+    lexicon = Lexicon.build(pool.query for pool in dataset.splits["test"])  # answers have others
+    vectors = np.random.default_rng(3).normal(size=(len(lexicon.vocabulary), 6))
+    ranker = Ranker.create(model, lexicon, vectors.astype(np.float32), options)
+    stir(ranker)
+    folder = store.place("csv", row, 1)
+    (folder / "runs").mkdir(parents=True)
+    ranker.save(folder / "ranker")
+    pools = dataset.splits["test"]
+    run = pools_to_run(pools, ranker.score_pools(pools))
+    write_run(folder / "runs" / "test.run.gz", run)
+    report = evaluate(pools_to_qrels(pools), run)
+    values = {q: [found[m] for m in METRICS] for q, found in report.per_query.items()}
+    write_json(folder / "per_query.json", {"test": values})
+    figures = {"protocol": "trec", "dev": False, "queries": report.queries}
+    figures |= {"metrics": report.metrics, "tied_positives": report.tied_positives}
+    record = {
+        "dataset": "csv", "model": row, "seed": 1, "kind": "trained",
+        "settings": {"row": {"recipe": {"model": model, "options": options}}},
+        "figures": {"test": figures}, "facts": {"seconds": 1.0, "cpu_seconds": 1.0},
+        "versions": {}, "finished": "2026-01-01",
+    }  # fmt: skip
+    write_json(folder / "cell.json", record)
+
+
+@pytest.fixture
+def put_cell():
+    """To add a cell to a store."""
+    return put
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """A store with a small row of every model that a figure looks into."""
+    place = tmp_path_factory.mktemp("inside")
+    (place / "data").mkdir()
+    lines = ["question,answer,label"]
+    for n in range(9):
+        question = f"how do i mend part {n} of my <old> bike"
+        lines.append(f"{question},glue part {n} of it and wait for {n} days,1")
+        lines.append(f"{question},of course you can mend part {n},{n % 2}")
+        lines += [f"{question},do not ask me how {word} {n},0" for word in ("wheels", "my bike")]
+    for split in ("dev", "test"):
+        (place / "data" / f"{split}.csv").write_text("\n".join(lines))
+    made = Store.make(place / "store", quick=False)
+    made.remember_data("csv", place / "data")
+    for row in ROWS:
+        put(made, made.dataset("csv"), row)
+    return made
+
+
+@pytest.fixture(scope="session")
+def scene(store):
+    (found,) = scenes(store)
+    return found

@@ -7,6 +7,7 @@ import torch
 pytest.importorskip("mteb", reason="`make test-integrations` installs it")
 
 import mteb
+from datasets import Dataset
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.models_protocols import CrossEncoderProtocol, EncoderProtocol
@@ -14,7 +15,6 @@ from torch.utils.data import DataLoader
 
 from askonce.adapters.mteb import AskonceCrossEncoder, AskonceEncoder
 from askonce.types import Post
-from datasets import Dataset
 
 
 def metadata(kind: str) -> TaskMetadata:

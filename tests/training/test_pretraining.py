@@ -1,4 +1,4 @@
-"""Pre-training: what is guessed from what, perplexity, transfer of the encoder, resumed runs."""
+"""Pre-training: perplexity, the encoder of the best epoch, resumed runs, the picture."""
 
 import itertools
 import json
@@ -8,29 +8,19 @@ import sys
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
 from safetensors.torch import load_file
-from torch.nn import functional as F
 
-from askonce.datasets import load_dataset
 from askonce.errors import AskonceError, ConfigError, MissingExtra
-from askonce.models.decoder import EncoderDecoder, sampled_surprise, surprise
 from askonce.ranker import Ranker
-from askonce.text.batch import View
 from askonce.training import pretraining_plot
 from askonce.training.prepare import untrained
 from askonce.training.pretraining import PretrainSettings, contexts, pretrain, shuffled
 from askonce.training.pretraining_figures import Coded, HeldOut, last_states
 from askonce.training.pretraining_pairs import pretraining_pairs
 from askonce.training.recipe import Recipe, TextSettings
-from askonce.types import Dataset, Pool, Post
+from tests.training.small_forum import forum, help_desk, make
 
 TIMED = ("seconds", "words_per_second")  # differ from run to run
-VERBS = ["clean", "mend", "paint", "oil", "fit", "test", "sell", "buy", "lift", "store"]
-THINGS = ["chain", "tyre", "pedal", "saddle", "brake", "wheel", "frame", "spoke", "bell", "lamp"]
-TALK = ["yesterday", "my", "friend", "said", "that", "maybe", "someone", "here", "will", "know"]
 
 
 @pytest.fixture
@@ -45,52 +35,6 @@ def hidden_matplotlib(request, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
-def question(place):
-    """A title of two telling words, both of which the body holds too, among others.
-
-    Questions whose numbers differ by 100 ask for the same in other words.
-    """
-    verb, thing = VERBS[place % 10], THINGS[place // 10 % 10]
-    talk = [TALK[(place * k) % len(TALK)] for k in range(1, 6)]
-    body = " ".join([*talk[:3], thing, *talk[3:], verb])
-    title = f"how to {verb} the {thing}" if place < 100 else f"{thing} , ways to {verb} it"
-    return Post(f"q{place}", title, body)
-
-
-def forum(size=200):
-    posts = [question(place) for place in range(size)]
-    tenth = size // 10
-
-    def pool(query, wrong):
-        others = [posts[(query + step) % size] for step in range(1, wrong + 1)]
-        twin = posts[(query + 100) % size]
-        return Pool(posts[query], (twin, *others), (1,) + (0,) * len(others))
-
-    splits = {
-        "train": tuple(pool(n, 3) for n in range(2 * tenth, 4 * tenth)),
-        "dev": tuple(pool(n, 9) for n in range(tenth)),
-        "test": tuple(pool(n, 9) for n in range(tenth, 2 * tenth)),
-    }
-    return Dataset("made", splits, corpus=tuple(posts))
-
-
-def help_desk():
-    """Questions without bodies and answers without titles."""
-    pools = []
-    for n in range(40):
-        asked = question(n)
-        right = (Post(f"a{n}", body=asked.body, kind="answer"),)
-        wrong = Post(f"a{n + 1}", body=question(n + 1).body, kind="answer")
-        pools.append(Pool(Post(f"q{n}", asked.title), (*right, wrong), (1, 0)))
-    return Dataset("desk", {"train": tuple(pools[:30]), "dev": tuple(pools[30:])}, test="dev")
-
-
-def make(name="rcnn", dataset=None, **options):
-    text = TextSettings(vectors="random", dim=20)
-    options = {"dim": 24, "dropout": 0.1, **options}
-    return untrained(Recipe(name, None, options, text), dataset or forum())
-
-
 def run(folder, name="rcnn", dataset=None, epochs=2, **values):
     dataset = dataset or forum()
     settings = PretrainSettings(**{"epochs": epochs, "batch_size": 32, **values})
@@ -99,167 +43,6 @@ def run(folder, name="rcnn", dataset=None, epochs=2, **values):
 
 def timeless(history):
     return [{key: value for key, value in record.items() if key not in TIMED} for record in history]
-
-
-# --- what is guessed from what ---
-
-
-def test_questions_lead_to_their_own_titles_and_marked_ones_to_each_other():
-    pairs = pretraining_pairs(forum())
-    train = {(example.body, example.target) for example in pairs.train}
-    one, other = question(50), question(150)  # a pool of the training split, and its twin
-    assert (one.body, one.title) in train
-    assert (one.body, other.title) in train
-    assert (other.body, one.title) in train
-    assert all(example.title and example.body for example in pairs.train)
-
-
-def test_an_answer_leads_to_its_question_and_only_in_training():
-    dataset = help_desk()
-    pairs = pretraining_pairs(dataset)
-    found = {(e.title, e.body, e.target) for e in [*pairs.train, *pairs.heldout]}
-    asked = (question(n) for n in range(30))
-    assert found == {(q.title, q.body, q.title) for q in asked}
-
-
-def test_marks_of_dev_and_test_are_not_read():
-    dataset = forum()
-    train = {(example.title, example.target) for example in pretraining_pairs(dataset).train}
-    for pool in (*dataset.split("dev"), *dataset.split("test")):
-        (twin,) = pool.positives
-        assert (pool.query.title, twin.title) not in train
-        assert (twin.title, pool.query.title) not in train
-
-
-@given(st.integers(0, 50), st.integers(120, 200))
-@examples(max_examples=20, deadline=None)
-def test_held_out_questions_are_in_no_training_example(seed, size):
-    pairs = pretraining_pairs(forum(size), seed)
-    held = {example.title for example in pairs.heldout}
-    assert len(pairs.heldout) == max(1, round(0.05 * size))
-    assert not any(held & {example.title, example.target} for example in pairs.train)
-    assert pairs == pretraining_pairs(forum(size), seed)
-
-
-def test_the_seed_says_what_is_held_out():
-    assert pretraining_pairs(forum(), 1).heldout != pretraining_pairs(forum(), 2).heldout
-
-
-@pytest.mark.parametrize("posts", [(), (question(1),), (Post("a", "only titles"), Post("b", "x"))])
-def test_too_little_to_learn_from(posts):
-    pools = {"train": (), "dev": ()}
-    with pytest.raises(AskonceError, match="needs at least 2"):
-        pretraining_pairs(Dataset("small", pools, corpus=posts))
-
-
-@pytest.mark.data
-def test_pairs_of_a_forum(data_folder):
-    dataset = load_dataset("travel", data_folder)
-    pairs = pretraining_pairs(dataset)
-    assert len(pairs.heldout) == round(0.05 * 4919)
-    own = sum(example.title == example.target for example in pairs.train)
-    assert own == 4919 - len(pairs.heldout)
-    kept_apart = {p.query.title for name in ("dev", "test") for p in dataset.split(name)}
-    marked = [example for example in pairs.train if example.title != example.target]
-    assert 2_000 < len(marked) < 2 * 1753
-    assert not any(kept_apart & {example.title, example.target} for example in marked)
-
-
-# --- the encoder-decoder ---
-
-
-def coded(*rows):
-    return View.of([np.array(row, dtype=np.int64) for row in rows])
-
-
-@pytest.fixture(params=["rcnn", "lstm", "gru"])
-def model(request):
-    torch.manual_seed(3)
-    found = EncoderDecoder(make(request.param).model, sampled=0)
-    for name, parameter in found.named_parameters():
-        if not name.startswith("encoder.words"):
-            torch.nn.init.uniform_(parameter, -0.5, 0.5)
-    return found.eval()
-
-
-def test_the_decoder_has_weights_of_its_own(model):
-    encoder = sum(p.numel() for p in model.encoder.layers.parameters())
-    size = len(model.encoder.words.weight)
-    trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    assert trainable == 2 * encoder + 24 * size + size
-    assert {p.data_ptr() for p in model.layers.parameters()}.isdisjoint(
-        p.data_ptr() for p in model.encoder.parameters()
-    )
-
-
-def test_texts_of_a_batch_do_not_touch_each_other(model):
-    sources = [[5, 6, 7, 8, 9], [4], [3, 2, 10]]
-    targets = [[2], [9, 8, 7, 6], [5, 4]]
-    with torch.no_grad():
-        together = model(coded(*sources), coded(*targets))
-        alone = [model(coded(s), coded(t)) for s, t in zip(sources, targets, strict=True)]
-    torch.testing.assert_close(together, torch.stack(alone).sum())
-
-
-@torch.no_grad()
-def test_a_word_is_guessed_from_the_source_and_the_words_before_it(model):
-    states = model.states(coded([5, 6]), coded([2, 3, 4]))
-    last_changed = model.states(coded([5, 6]), coded([2, 3, 9]))
-    torch.testing.assert_close(states[:3], last_changed[:3], rtol=0, atol=0)
-    assert not torch.allclose(states[3], last_changed[3])
-    assert not torch.allclose(states[0], model.states(coded([5, 7]), coded([2, 3, 4]))[0])
-
-
-@torch.no_grad()
-def test_the_loss_is_that_of_the_words_and_the_end(model):
-    states = model.states(coded([5, 6]), coded([2, 3]))  # (3, d)
-    chances = (states @ model.output.T + model.bias).log_softmax(1)
-    expected = -(chances[0, 2] + chances[1, 3] + chances[2, 0])
-    torch.testing.assert_close(model(coded([5, 6]), coded([2, 3])), expected)
-
-
-@torch.no_grad()
-def test_the_decoder_goes_on_from_the_whole_final_state(model):
-    """With the encoder's weights, decoding is reading on: the text, a word of zeros, the title."""
-    model.layers.load_state_dict(model.encoder.layers.state_dict())
-    decoded = model.states(coded([5, 6]), coded([2, 3]))
-    vectors = model.encoder.inputs(coded([5, 6, 0, 2, 3]))
-    read, _ = model.encoder.layers[0](vectors, torch.ones(1, 5, dtype=torch.bool))
-    torch.testing.assert_close(decoded, read[0, 2:])
-
-
-def test_every_layer_starts_from_its_own(tmp_path):
-    model = EncoderDecoder(make("lstm", depth=2).model)
-    model(coded([5, 6]), coded([2, 3])).backward()
-    assert len(model.layers) == 2
-    assert all(p.grad.abs().sum() > 0 for p in model.parameters() if p.requires_grad)
-
-
-def softmax_inputs(rows, size=50, dim=6):
-    torch.manual_seed(0)
-    states, weights = torch.randn(rows, dim).double(), torch.randn(size, dim).double()
-    inputs = [t.requires_grad_() for t in (states, weights, torch.randn(size).double())]
-    return inputs, torch.randint(size, (rows,))
-
-
-@pytest.mark.parametrize("rows", [1, 256, 700])
-def test_the_softmax_in_parts_is_cross_entropy(rows):
-    (states, weights, bias), targets = softmax_inputs(rows)
-    plain = F.cross_entropy(F.linear(states, weights, bias), targets, reduction="sum")
-    expected = torch.autograd.grad(2 * plain, (states, weights, bias))
-    value = surprise(states, weights, bias, targets)
-    torch.testing.assert_close(value, plain)
-    found = torch.autograd.grad(2 * value, (states, weights, bias))
-    torch.testing.assert_close(found, expected)
-    with torch.no_grad():
-        torch.testing.assert_close(surprise(states, weights, bias, targets), plain)
-
-
-def test_sampling_all_the_time_is_the_softmax():
-    (states, weights, bias), targets = softmax_inputs(20)
-    full = surprise(states, weights, bias, targets)
-    many = sampled_surprise(states, weights, bias, targets, 200_000)
-    torch.testing.assert_close(many, full, rtol=0.01, atol=0)
 
 
 # --- figures ---

@@ -1,0 +1,65 @@
+"""Clouds, strips, heat maps and prose, drawn from values given by hand."""
+
+import re
+
+import numpy as np
+
+from askonce.bench.figures import embedding_map
+from askonce.bench.heat_map import heat_map
+from askonce.bench.point_cloud import Cloud, TurningClouds, flat
+from askonce.bench.prose import Prose, Span, plain
+from askonce.bench.strips import Strip, common_scale, strips
+
+
+def test_maps_are_the_same_each_time():
+    vectors = np.random.default_rng(1).normal(size=(12, 4))
+    one, other = (embedding_map.placed(vectors, 2) for _ in range(2))
+    assert (one == other).all()
+
+
+def test_clouds_are_drawn_to_scale():
+    points = np.array([[0.0, 0.0], [10.0, 5.0]])
+    cloud = Cloud("c", points, np.array([0, 1]), ["a", "b<"], [(0, 1)])
+    drawn = flat([cloud])
+    assert "M10.0 146.0L450.0 366.0" in drawn  # width over height as in the points
+    assert "b&lt;" in drawn
+    block = TurningClouds("t", "", [cloud._replace(points=np.array([[0, 0, 0], [1, 1, 1.0]]))])
+    assert "&quot;lines&quot;:[[0,1]]" in block.html()
+
+
+def test_strips_colour_words_by_their_share_of_the_scale():
+    groups = [("h", [Strip("s", ["a", "b", "c<", "d"], {"w": [1.0, 2.0, 3.0, 0.0]})])]
+    assert common_scale(groups) == {"w": (1.0, 3.0)}
+    drawn = strips(groups, common_scale(groups))
+    assert re.findall(r'fill-opacity="([\d.]+)"', drawn) == ["0.060", "0.430", "0.800", "0.000"]
+    assert re.findall(r'fill-opacity="([\d.]+)"', strips(groups)) == [
+        "0.307",
+        "0.553",
+        "0.800",
+        "0.000",
+    ]
+    assert "<title>c&lt; · w 3.0000</title>" in drawn
+    long = strips([("", [Strip("s", ["word"] * 100, {"f": [0.5] * 100, "o": [0.1] * 100})])])
+    assert long.count("<rect") == 120  # sixty words, two rows
+    assert max(float(x) for x in re.findall(r'<rect x="([\d.]+)"', long)) < 1000
+
+
+def test_heat_maps_tell_more_from_less():
+    drawn = heat_map(["a", "b"], ["c"], [[0.5], [-1.0]])
+    assert re.findall(r'fill="(#\w+)" fill-opacity="([\d.]+)"', drawn) == [
+        ("#2f7ed8", "0.490"),
+        ("#d1495b", "0.950"),
+    ]
+
+
+def test_prose_in_both_forms(tmp_path):
+    rows = [[plain("a | b")], [plain("x<y"), [Span("so*", "bold"), Span("it", "under")]]]
+    table = Prose("t", "", ["p", "q"], rows)
+    assert "<td colspan=2><b>a | b</b></td>" in table.html()
+    assert "<td>x&lt;y</td><td><b>so*</b> <u>it</u></td>" in table.html()
+    assert table.markdown(tmp_path, "n").splitlines() == [
+        "| p | q |",
+        "|---|---|",
+        "| **a \\| b** |  |",
+        "| x\\<y | **so\\*** _it_ |",
+    ]

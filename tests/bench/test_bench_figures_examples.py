@@ -1,0 +1,117 @@
+"""Figures of examples: how they are chosen, and that they show what rankers ranked."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from askonce.bench.blocks import Grid, Picture
+from askonce.bench.figures import FIGURES, attention, ctrn_gates, embedding_map, top_answers
+from askonce.bench.inside import first, rankings, spread
+from askonce.bench.prose import Span
+from askonce.bench.store import Store
+
+INSIDE = (
+    "attention", "embedding-map", "gates-ctrn", "gates-rcnn", "norms", "salient-words",
+    "ties-and-failures", "top-answers",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def figures(store):
+    """The blocks of each figure."""
+    return {name: FIGURES[name](store) for name in INSIDE}
+
+
+def test_blocks_that_quote_say_so(figures):
+    for name, blocks in figures.items():
+        for block in blocks:
+            shown = block.html()
+            assert block.quotes or not ("glue" in shown or "mend" in shown), (name, block.title)
+
+
+def test_every_figure_is_drawn(figures, tmp_path):
+    for name, blocks in figures.items():
+        assert blocks, name
+        for number, block in enumerate(blocks):
+            assert "nan" not in block.html()
+            assert block.markdown(tmp_path / "figures", f"{name}-{number}")
+            if isinstance(block, Picture):
+                ElementTree.fromstring(block.content)
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 9
+
+
+def test_rows_whose_weights_or_texts_are_gone_are_left_out(store, put_cell, tmp_path):
+    other = Store.make(tmp_path / "store", quick=False)
+    other.remember_data("csv", store.facts["data"]["csv"])
+    put_cell(other, store.dataset("csv"), "ctrn")
+    put_cell(other, store.dataset("csv"), "ap-cnn")
+    weights = other.place("csv", "ctrn", 1) / "ranker" / "model.safetensors"
+    weights.write_bytes(b"old")
+    assert ctrn_gates.ctrn_gates(other) == []
+    assert attention.attention(other)
+    other.remember_data("csv", tmp_path / "gone")
+    assert attention.attention(other) == []
+    assert top_answers.top_answers(other) == []
+
+
+def test_examples_and_rows_are_chosen_the_same_way_each_time(scene):
+    assert spread("abcdefghij", 4) == ["a", "c", "f", "h"]
+    assert spread([1, 2], 4) == [1, 2]
+    assert [pool.query.id for pool in scene.examples(3)] == [
+        scene.pools[n].query.id for n in (0, 3, 6)
+    ]
+    names = [row.model for row, _ in scene.opened("hyperqa", "qa-lstm", "cabin")]
+    assert names == ["hyperqa", "cabin"]
+
+
+def test_rankings_are_those_of_the_run(scene):
+    row = scene.table.lines[0]
+    run = first(row).run("test")
+    queries = list(run)[2:5]
+    for query, ranked in rankings(row, queries).items():
+        assert ranked == sorted(run[query], key=run[query].get, reverse=True)
+        assert len(ranked) == 4
+
+
+def test_first_answers_of_two_rows(scene, figures):
+    one, other = top_answers.best_two(scene)
+    means = {line.model: line.mean("MAP") for line in scene.table.lines}
+    assert means[one.model] == max(means.values())
+    assert one.model.split("@")[0] != other.model.split("@")[0]
+    (table,) = figures["top-answers"]
+    assert list(table.header) == ["rank", one.model, other.model]
+    pool = top_answers.differing(scene, one, other)[0]
+    ranked = rankings(one, [pool.query.id])[pool.query.id]
+    posts = dict(zip([p.id for p in pool.candidates], pool.labels, strict=True))
+    for place in range(3):
+        cell = table.rows[1 + place][1]
+        assert (cell[0] == Span("✓", "bold")) == (posts[ranked[place]] > 0)
+        text = next(p.text for p in pool.candidates if p.id == ranked[place])
+        assert cell[-1].text == text
+
+
+def test_lines_of_the_map_join_questions_and_their_right_answers(scene, figures):
+    sample = embedding_map.sampled(scene.pools)
+    joined = {(sample.posts[a].id, sample.posts[b].id) for a, b in sample.lines}
+    assert joined == {(pool.query.id, post.id) for pool in scene.pools for post in pool.positives}
+    assert {sample.groups[a] for a, _ in sample.lines} == {0}
+    assert {sample.groups[b] for _, b in sample.lines} == {1}
+    assert len(sample.posts) == len(sample.groups) == len({p.id for p in sample.posts})
+    drawn, solid = figures["embedding-map"]
+    assert drawn.content.count("<circle") == 2 * (len(sample.posts) + 3)
+    assert [cloud.points.shape for cloud in solid.clouds] == [(len(sample.posts), 3)] * 2
+    assert solid.clouds[0].lines == sample.lines
+
+
+def test_failures_show_the_first_right_answer_and_what_stood_above(scene, figures):
+    *ties, table = figures["ties-and-failures"]
+    assert all(isinstance(block, Grid) for block in ties)
+    best = max(scene.table.lines, key=lambda line: line.mean("MAP"))
+    reciprocal = first(best).values("test", "MRR")
+    worst = min(scene.pools, key=lambda pool: reciprocal[pool.query.id])
+    question, rank, right, put_first = (cell[0].text for cell in table.rows[0])
+    assert question == worst.query.text
+    assert rank == f"{round(1 / reciprocal[worst.query.id])} of 4"
+    assert right in {post.text for post in worst.positives}
+    ranked = rankings(best, [worst.query.id])[worst.query.id]
+    assert put_first == next(p.text for p in worst.candidates if p.id == ranked[0])

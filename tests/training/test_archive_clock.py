@@ -1,0 +1,83 @@
+"""The time of a training on an archive: shared, ended, and shown while it lasts."""
+
+import json
+import time
+
+from askonce.training.archive_clock import Clock
+from askonce.training.archive_progress import shown
+
+
+def test_time_is_shared_and_ends():
+    clock = Clock(0.2, questions=20)
+    first = clock.next(10)
+    assert not first()
+    time.sleep(0.11)
+    assert first()
+    second = clock.next(10)
+    assert not second()
+    assert clock.left > 0
+    time.sleep(0.1)
+    assert second()
+    assert clock.left == 0
+    assert clock.next(5)()
+
+
+def test_who_learns_from_more_gets_more_time():
+    clock = Clock(0.2, questions=100)
+    first = clock.next(5)
+    time.sleep(0.02)
+    assert first()
+    second = clock.next(95)
+    time.sleep(0.1)
+    assert not second()
+
+
+def test_time_spent_otherwise_is_given_back():
+    clock = Clock(0.01, questions=10)
+    time.sleep(0.02)
+    assert clock.left == 0
+    clock.add(60)
+    assert 59 < clock.left < 60
+    assert not clock.next(10)()
+
+
+def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
+    told = small.recipe(epochs=4)
+    dataset = small.made()
+    asked = []
+
+    def stop():
+        asked.append(True)
+        return len(asked) == 2
+
+    ranker = small.ranker(told, dataset)
+    outcome = small.train(ranker, dataset, told, tmp_path, stop=stop)
+    assert outcome.progress.epoch == 2
+    assert outcome.progress.done
+    again = small.train(small.ranker(told, dataset), dataset, told, tmp_path)
+    assert again.progress.epoch == 2  # a run that was ended is over
+
+
+def test_progress_is_shown_while_it_lasts(tmp_path):
+    heard = []
+    with shown(tmp_path, 60, lambda kind, figures: heard.append(kind)) as tell:
+        tell("text", {"text": "answers: training qa-cnn"})
+        tell("epoch", {"epoch": 1, "loss": 0.5, "dev": {"MAP": 0.25}, "seconds": 1.0})
+        tell("step", {"epoch": 2, "done": 5, "of": 10, "loss": 0.25})
+        tell("epoch", {"epoch": 2, "loss": 0.25, "dev": {"MAP": 0.5}})
+        told = json.loads((tmp_path / "progress.json").read_text())
+    assert 0 <= told.pop("share") < 0.1
+    assert told == {
+        "task": "answers",
+        "text": "training qa-cnn",
+        "epoch": 2,
+        "done": 5,
+        "of": 10,
+        "loss": 0.25,
+        "history": [
+            {"epoch": 1, "loss": 0.5, "dev": {"MAP": 0.25}},
+            {"epoch": 2, "loss": 0.25, "dev": {"MAP": 0.5}},
+        ],
+    }
+    assert heard == ["text", "epoch", "step", "epoch"]
+    assert not list(tmp_path.iterdir())
