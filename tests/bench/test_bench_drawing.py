@@ -1,9 +1,14 @@
-"""Clouds, strips, heat maps and prose, drawn from values given by hand."""
+"""Charts, clouds, strips, heat maps and prose, drawn from values given by hand."""
 
+import math
 import re
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
+from askonce.bench.axes import NAME_HEIGHT, Axis, Scale, spread
+from askonce.bench.charts import Bar, Panel, Series, bar_chart, line_chart, panels
 from askonce.bench.figures import embedding_map
 from askonce.bench.heat_map import heat_map
 from askonce.bench.point_cloud import Cloud, TurningClouds, flat
@@ -63,3 +68,39 @@ def test_prose_in_both_forms(tmp_path):
         "| **a \\| b** |  |",
         "| x\\<y | **so\\*** _it_ |",
     ]
+
+
+def test_charts_are_text_that_escapes_names():
+    drawn = line_chart(
+        [Series("a<b", [(1.0, 0.5)], [0.9]), Series("c", [(0.0, 2.0), (3.0, 4.0)], dotted=True)],
+        Axis("x"), Axis("y", log=True), {"r&s": 1.0},
+    )  # fmt: skip
+    drawn += bar_chart([Bar("a<b", 0.0, "0 s"), Bar("c", 2.0, "2 s")], "seconds")
+    drawn += panels([Panel("a<b", [[(1.0, 0.5)]]), Panel("c", [[(1.0, 0.5)]])], Axis("x"), Axis(""))
+    assert "nan" not in drawn
+    assert "a<b" not in drawn
+    assert drawn.count("a&lt;b") == 6  # a title and a name of line, bar and panel
+    assert "r&amp;s" in drawn
+
+
+finite = st.floats(-1e6, 1e6)
+
+
+@given(st.lists(finite, min_size=1, max_size=20), st.booleans())
+def test_scales_hold_their_values_and_grid_lines(values, log):
+    if log:
+        values = [abs(value) + 1e-3 for value in values]
+    scale = Scale.over(values, Axis("x", log=log))
+    ticks = scale.ticks()
+    assert all(0 <= scale.share(value) <= 1 for value in values)
+    assert all(-1e-9 <= scale.share(place) <= 1 + 1e-9 for place, _ in ticks)
+    assert len({text for _, text in ticks}) == len(ticks) <= 13
+
+
+@given(st.lists(st.floats(0, 300), max_size=20))
+def test_names_never_cover_each_other(heights):
+    found = spread(heights, 350.0)
+    gaps = [b - a for a, b in zip(sorted(found), sorted(found)[1:], strict=False)]
+    assert all(gap >= NAME_HEIGHT - 1e-6 for gap in gaps)
+    assert all(height <= 350 for height in found)
+    assert all(math.isfinite(height) for height in found)

@@ -1,15 +1,11 @@
 """Tables and curves of a report, from stores written by hand with numbers worked out by hand."""
 
 import json
-import math
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from askonce.bench.axes import NAME_HEIGHT, Axis, Scale, spread
-from askonce.bench.charts import Bar, Panel, Series, bar_chart, line_chart, panels
 from askonce.bench.figures import FIGURES
 from askonce.bench.figures.answer_length import BOUNDS, bounds_of, bucket_means, right_lengths
 from askonce.bench.figures.cabin_variants import gain
@@ -320,41 +316,18 @@ def test_a_report_without_the_data(store, tmp_path):
     assert all((tmp_path / name).is_file() for name in _linked(text))
 
 
+def test_the_page_begins_with_a_line_for_each_kind_of_figure(store):
+    for name in ("trecqa", "wikiqa"):
+        put(store, name, "hyperqa", wavy(0.5), seconds=(1, 2))
+    parts = blocks(store)
+    page = html_page(store, parts)
+    contents = page.partition("<nav>")[2].partition("</nav>")[0]
+    lines = [re.sub("<[^>]+>", "", line) for line in contents.split("</p>")]
+    assert "Seconds per epoch: trecqa · wikiqa" in lines
+    linked = re.findall('href="#([^"]+)"', contents)
+    assert sorted(linked) == sorted(re.findall(r"section id=(b\d+)", page))
+    assert len(linked) == len(parts)
+
+
 def _linked(text):
     return [part.partition(")")[0] for part in text.split("](")[1:]]
-
-
-def test_charts_are_text_that_escapes_names():
-    drawn = line_chart(
-        [Series("a<b", [(1.0, 0.5)], [0.9]), Series("c", [(0.0, 2.0), (3.0, 4.0)], dotted=True)],
-        Axis("x"), Axis("y", log=True), {"r&s": 1.0},
-    )  # fmt: skip
-    drawn += bar_chart([Bar("a<b", 0.0, "0 s"), Bar("c", 2.0, "2 s")], "seconds")
-    drawn += panels([Panel("a<b", [[(1.0, 0.5)]]), Panel("c", [[(1.0, 0.5)]])], Axis("x"), Axis(""))
-    assert "nan" not in drawn
-    assert "a<b" not in drawn
-    assert drawn.count("a&lt;b") == 6  # a title and a name of line, bar and panel
-    assert "r&amp;s" in drawn
-
-
-finite = st.floats(-1e6, 1e6)
-
-
-@given(st.lists(finite, min_size=1, max_size=20), st.booleans())
-def test_scales_hold_their_values_and_grid_lines(values, log):
-    if log:
-        values = [abs(value) + 1e-3 for value in values]
-    scale = Scale.over(values, Axis("x", log=log))
-    ticks = scale.ticks()
-    assert all(0 <= scale.share(value) <= 1 for value in values)
-    assert all(-1e-9 <= scale.share(place) <= 1 + 1e-9 for place, _ in ticks)
-    assert len({text for _, text in ticks}) == len(ticks) <= 13
-
-
-@given(st.lists(st.floats(0, 300), max_size=20))
-def test_names_never_cover_each_other(heights):
-    found = spread(heights, 350.0)
-    gaps = [b - a for a, b in zip(sorted(found), sorted(found)[1:], strict=False)]
-    assert all(gap >= NAME_HEIGHT - 1e-6 for gap in gaps)
-    assert all(height <= 350 for height in found)
-    assert all(math.isfinite(height) for height in found)

@@ -31,7 +31,8 @@ font-variant-numeric:tabular-nums}
 th,td{padding:.18rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
 th:first-child,td:first-child{text-align:left}th{border-bottom:2px solid var(--soft)}
 tbody tr:hover{background:color-mix(in srgb,var(--text) 7%,transparent)}
-figure{margin:.5rem 0}svg,img{max-width:100%;height:auto}nav a{margin-right:1rem}a{color:inherit}
+figure{margin:.5rem 0}svg,img{max-width:100%;height:auto}
+nav{columns:36rem;font-size:.9rem;margin:1rem 0}nav p{break-inside:avoid}a{color:inherit}
 """
 
 
@@ -54,7 +55,6 @@ def blocks(
 
 def html_page(store: Store, parts: Sequence[Block]) -> str:
     """The whole page."""
-    links = "".join(f'<a href="#b{n}">{escape(b.title)}</a> ' for n, b in enumerate(parts))
     quick = f"<p class=quick>{QUICK}</p>" if store.quick else ""
     body = "".join(
         f"<section id=b{n}><h2>{escape(block.title)}</h2><p class=about>{escape(block.about)}</p>"
@@ -66,7 +66,7 @@ def html_page(store: Store, parts: Sequence[Block]) -> str:
         "<meta name=viewport content='width=device-width,initial-scale=1'>"
         f"<title>Askonce: results</title><style>{STYLE}</style></head><body>"
         f"<h1>Results</h1>{quick}<p>{escape(ABOUT)}</p><p class=note>{escape(_versions(store))}</p>"
-        f"<nav>{links}</nav>{body}</body></html>\n"
+        f"<nav>{_contents(parts)}</nav>{body}</body></html>\n"
     )
 
 
@@ -80,6 +80,18 @@ def markdown_page(store: Store, parts: Sequence[Block], path: Path) -> str:
         content = block.markdown(folder, re.sub(r"\W+", "-", block.title.lower()).strip("-"))
         lines += ["", f"## {block.title}", block.about, "", content]
     return "\n".join(lines) + "\n"
+
+
+def _contents(parts: Sequence[Block]) -> str:
+    """A line for each kind of table or figure, with a link for each dataset that has one."""
+    lines: dict[str, list[str]] = {}
+    for n, block in enumerate(parts):
+        kind, _, which = block.title.partition(": ")
+        link = f'<a href="#b{n}">{escape(which or kind)}</a>'
+        lines.setdefault(kind if which else "", []).append(link)
+    alone = lines.pop("", [])
+    told = [f"{escape(kind)}: {' · '.join(links)}" for kind, links in lines.items()]
+    return "".join(f"<p>{line}</p>" for line in [*alone, *told])
 
 
 def _versions(store: Store) -> str:
