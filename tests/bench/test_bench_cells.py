@@ -68,8 +68,27 @@ def test_quick_cells_learn_from_few_pools(setup, place, split_writer):
     full = bench_data("csv", setup).dataset
     quick = bench_data("csv", replace(setup, quick=True)).dataset
     assert len(full.splits["train"]) == 1200
-    assert len(quick.splits["train"]) == 1000
+    assert len(quick.splits["train"]) == 500
     assert len(quick.splits["test"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "learned", "ranked"),
+    [
+        (3000, 1, 500, 2500),
+        (3000, 10, 400, 250),
+        (300, 500, 100, 5),
+        (60, 50, 60, 50),
+        (0, 1, 0, 0),
+    ],
+)
+def test_quick_cells_are_few_whatever_the_pools(count, size, learned, ranked):
+    posts = tuple(Post(f"p{n}", title="t") for n in range(size))
+    pools = tuple(Pool(Post(f"q{n}", title="t"), posts, (1,) * size) for n in range(count))
+    dataset = Dataset("d", {"train": pools, "test": pools})
+    found = fewer(dataset, {"test": "trec"}).splits
+    assert (len(found["train"]), len(found["test"])) == (learned, ranked)
+    assert len({pool.query.id for pool in found["train"]}) == learned
 
 
 def test_quick_cells_read_few_posts_beside_the_pools(monkeypatch):

@@ -11,8 +11,8 @@ from askonce.types import Dataset, Pool, ProtocolName, Split, candidates
 
 RAW_TOO = {"trecqa": ("test-raw", "test-clean")}  # papers report one or the other
 ACCURACY = ("insuranceqa", "insuranceqa-v1", "insuranceqa-package")  # papers report P@1 alone
-QUICK_TRAIN, QUICK_SCORED = 4_000, 10_000  # candidates that a quick bench learns from, and ranks
-QUICK_POOLS = 100  # but at least this many questions to learn from
+QUICK_TRAIN, QUICK_SCORED = 4_000, 2_500  # candidates that a quick bench learns from, and ranks
+QUICK_QUESTIONS = (100, 500)  # but at least and at most so many questions to learn from
 QUICK_CORPUS = 1_000  # posts outside of all pools, which pre-training would else read for long
 
 
@@ -88,19 +88,22 @@ def fewer(dataset: Dataset, scored: dict[str, ProtocolName]) -> Dataset:
     """The dataset with few pools, and few posts beside them: what a quick bench reads."""
     splits: dict[str, Split] = {}
     for name, pools in dataset.splits.items():
-        most, least = (QUICK_SCORED, 1) if name in scored else (QUICK_TRAIN, QUICK_POOLS)
         all_count = scored.get(name) == "trec"  # else a question without a right answer is no work
-        splits[name] = _some([p for p in pools if p.positives or all_count], most, least)
+        useful = [pool for pool in pools if pool.positives or all_count]
+        if name in scored:
+            splits[name] = _some(useful, QUICK_SCORED, (1, len(useful)))
+        else:
+            splits[name] = _some(useful, QUICK_TRAIN, QUICK_QUESTIONS)
     pooled = {post.id for pools in splits.values() for post in candidates(pools)}
     beside = [post for post in dataset.corpus if post.id not in pooled]
     kept = [post for post in dataset.corpus if post.id in pooled]
     return replace(dataset, splits=splits, corpus=[*kept, *beside[:QUICK_CORPUS]])
 
 
-def _some(pools: Sequence[Pool], most: int, least: int) -> tuple[Pool, ...]:
-    """Pools from everywhere in the list, with so many candidates in all."""
+def _some(pools: Sequence[Pool], size: int, questions: tuple[int, int]) -> tuple[Pool, ...]:
+    """Pools from everywhere in the list, with so many candidates in all, as far as bounds let."""
+    least, most = questions
     total = sum(len(pool.candidates) for pool in pools)
-    count = max(least, int(len(pools) * most / total)) if total > most else len(pools)
-    if count >= len(pools):
-        return tuple(pools)
+    fitting = len(pools) * size // total if total else 0
+    count = min(max(least, fitting), most, len(pools))
     return tuple(pools[place * len(pools) // count] for place in range(count))
