@@ -9,11 +9,11 @@ import numpy as np
 from fault_truth import Truth
 
 from askonce.archive import Archive
-from askonce.coder import RankerCoder
 from askonce.index.lexical import LexicalIndex
 from askonce.index.vectors import VectorIndex
+from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
-from askonce.serving.manifest import current
+from askonce.ranking.manifest import current
 from askonce.types import Post
 
 NEAR = 1e-4  # keys of one text differ by rounding when it is encoded beside others
@@ -49,7 +49,7 @@ def differences(folder: Path) -> list[str]:
     models = current(folder)
     if models is None:
         return ["no models"]
-    coder = RankerCoder(Ranker.load(models / "encoder"))
+    coder = RankerKeys(Ranker.load(models / "encoder"))
     archive = Archive.open(folder)
     change = archive.change
     found = []

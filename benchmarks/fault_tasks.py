@@ -20,7 +20,7 @@ from askonce import cli, ranker_folder, server
 from askonce.archive import Archive
 from askonce.engine import Engine
 from askonce.ranker import Ranker
-from askonce.serving.manifest import Manifest, Serving, new_folder, write_manifest
+from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
 

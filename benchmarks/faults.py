@@ -32,9 +32,9 @@ from fault_tasks import apply, command, free_port, prepare, write_all, write_ove
 from fault_truth import Author, Op, Truth
 
 from askonce.archive import Archive, load
+from askonce.data.forums import Source
+from askonce.data.forums.jsonl import read
 from askonce.engine import Engine
-from askonce.importers import Source
-from askonce.importers.jsonl import read
 from askonce.index import vectors
 
 OPERATIONS = ("importing", "adding", "editing", "deleting", "indexing", "serving")

@@ -73,9 +73,9 @@ def leave_models(folder: Path) -> None:
     """Leave untrained models as a training would."""
     from askonce.archive import Archive
     from askonce.ranker import Ranker
-    from askonce.serving.manifest import Manifest, Serving, new_folder, write_manifest
+    from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
     from askonce.text.lexicon import Lexicon
-    from askonce.training.archive_recipes import ENCODERS, PAIR
+    from askonce.training.archive.recipes import ENCODERS, PAIR
 
     archive = Archive.open(folder)
     lexicon = Lexicon.build(archive.iterate(), min_count=2)

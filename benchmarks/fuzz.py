@@ -21,8 +21,18 @@ from fuzz_targets import TARGETS, Wrong, scratch
 from askonce.errors import AskonceError
 
 READERS = [  # whose branches guide the search
-    *("askonce.config", "askonce.datasets", "askonce.evaluation.trec_files", "askonce.files"),
-    *("askonce.importers", "askonce.ranker_folder", "askonce.server.sanitise", "askonce.serving"),
+    *(
+        "askonce.config",
+        "askonce.data.benchmarks",
+        "askonce.evaluation.trec_files",
+        "askonce.files",
+    ),
+    *(
+        "askonce.data.forums",
+        "askonce.ranker_folder",
+        "askonce.server.guard.sanitise",
+        "askonce.ranking",
+    ),
     "askonce.text",
 ]
 SLOW = 1.0  # seconds of processor time

@@ -49,7 +49,7 @@ def tokeniser() -> Made:
 
 def html() -> Made:
     """Markup as text, without notices, and made safe."""
-    from askonce.server.sanitise import safe_html
+    from askonce.server.guard.sanitise import safe_html
     from askonce.text.html import html_to_text
     from askonce.text.leaks import strip_notices
 
@@ -69,7 +69,7 @@ def html() -> Made:
 def imported(form: str, name: str, seeds: list[bytes]) -> Made:
     """A file that an importer reads; a packed one if it begins like that."""
     from askonce.archive.rows import problem
-    from askonce.importers import IMPORTERS, Source
+    from askonce.data.forums import IMPORTERS, Source
     from askonce.types import Post
 
     folder = scratch()
@@ -147,7 +147,7 @@ def model() -> Made:
 
     from askonce.ranker import Ranker
     from askonce.ranker_folder import CONFIG, VOCABULARY, WEIGHTS
-    from askonce.serving.manifest import CURRENT, MANIFEST, current, read_manifest
+    from askonce.ranking.manifest import CURRENT, MANIFEST, current, read_manifest
     from askonce.text.lexicon import Lexicon
     from askonce.types import Post
 

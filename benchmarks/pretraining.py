@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
 from askonce.training.prepare import untrained
-from askonce.training.pretraining import PretrainSettings, pretrain
+from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.recipe import Recipe, TextSettings
 
 

@@ -89,8 +89,8 @@ def encoding(folder: Path) -> dict[str, float]:
     import torch
 
     from askonce.archive import Archive
-    from askonce.engine.loading import load_coder
-    from askonce.serving.manifest import current, read_manifest
+    from askonce.engine.lifecycle.loading import load_coder
+    from askonce.ranking.manifest import current, read_manifest
 
     torch.set_num_threads(1)
     models, archive = current(folder), Archive.open(folder)

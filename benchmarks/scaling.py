@@ -8,8 +8,8 @@ import torch
 from torch.profiler import ProfilerActivity
 
 from askonce.models import MODELS
-from askonce.models.base import Matcher, Words
-from askonce.text.batch import Batch, Numbers
+from askonce.models.base import EmbeddingInit, Matcher
+from askonce.text.batch import Batch, TokenIds
 from askonce.training.denormals import flushed_denormals
 
 LENGTHS, BATCHES = (25, 50, 100, 200, 400), (1, 8, 64, 512)
@@ -31,7 +31,9 @@ def growth(quick: bool) -> dict[str, dict[str, object]]:
 def _grow(name: str, lengths: tuple[int, ...], sizes: tuple[int, ...]) -> dict[str, object]:
     kind = MODELS[name]
     torch.manual_seed(1)
-    words = Words(torch.randn(2000, 100), torch.ones(2000), 10_000, torch.zeros(2000).bool())
+    words = EmbeddingInit(
+        torch.randn(2000, 100), torch.ones(2000), 10_000, torch.zeros(2000).bool()
+    )
     model = kind(kind.Config(), words).train()
     by_length = [_cost(model, 16, length) for length in lengths]
     by_batch = [_cost(model, size, 25) for size in sizes]
@@ -46,7 +48,7 @@ def _grow(name: str, lengths: tuple[int, ...], sizes: tuple[int, ...]) -> dict[s
 def _cost(model: Matcher, size: int, length: int) -> tuple[float, float]:
     rng = np.random.default_rng(1)
     query, candidate = (
-        Batch([Numbers(rng.integers(2, 2000, words), NONE) for _ in range(size)])
+        Batch([TokenIds(rng.integers(2, 2000, words), NONE) for _ in range(size)])
         for words in (10, length)
     )
 

@@ -21,9 +21,9 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from askonce.models import MODELS
-from askonce.models.base import Matcher, Words
+from askonce.models.base import EmbeddingInit, Matcher
 from askonce.ranker import Ranker
-from askonce.text.batch import Batch, Numbers
+from askonce.text.batch import Batch, TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
 
@@ -31,11 +31,11 @@ VOCABULARY = 20_000
 NONE = np.empty(0, dtype=np.int64)
 
 
-def words(dim: int, size: int = VOCABULARY) -> Words:
+def words(dim: int, size: int = VOCABULARY) -> EmbeddingInit:
     """Random vectors: speed does not depend on their values."""
     torch.manual_seed(1)
     frequency = torch.randint(1, 1000, (size,))
-    return Words(torch.randn(size, dim), frequency, 10_000, torch.rand(size) < 0.02)
+    return EmbeddingInit(torch.randn(size, dim), frequency, 10_000, torch.rand(size) < 0.02)
 
 
 def zipf_words() -> Callable[[int], np.ndarray]:
@@ -51,7 +51,7 @@ def batches(count: int, size: int) -> list[tuple[Batch, Batch]]:
     lengths = sorted(zip(*trecqa_lengths(20 * count * size), strict=True), key=lambda pair: pair[1])
     taken = [lengths[20 * size * i + 10 * size :][:size] for i in range(count)]
     return [
-        tuple(Batch([Numbers(draw(pair[side]), NONE) for pair in chunk]) for side in (0, 1))
+        tuple(Batch([TokenIds(draw(pair[side]), NONE) for pair in chunk]) for side in (0, 1))
         for chunk in taken
     ]  # type: ignore[return-value]
 
@@ -140,7 +140,7 @@ def training_ratios(repeats: int, quick: bool) -> dict[str, float]:
 
 def cell_ratio(repeats: int) -> float:
     """RCNN against nn.LSTM of equal parameter count (401K and 424K), forward and backward."""
-    from askonce.models.gated_convolution import GatedConvolution
+    from askonce.models.layers.gated_convolution import GatedConvolution
 
     torch.manual_seed(1)
     vectors = torch.randn(64, 60, 200)

@@ -53,7 +53,7 @@ def english(count: int, words: int = 80) -> list[str]:
 
 
 def _texts() -> list[str]:
-    from askonce.datasets import load_dataset
+    from askonce.data.benchmarks import load_dataset
 
     name = "insuranceqa" if (DATA / "insuranceqa_v2").is_dir() else "insuranceqa-package"
     if name == "insuranceqa" or find_spec("insuranceqa_data"):
@@ -64,7 +64,7 @@ def _texts() -> list[str]:
 
 
 if __name__ == "__main__":
-    from askonce.datasets import load_dataset
+    from askonce.data.benchmarks import load_dataset
 
     pools = load_dataset("trecqa", DATA).splits["train-all"]
     steps = np.linspace(0, 1, 21)

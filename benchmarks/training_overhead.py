@@ -24,9 +24,9 @@ from timing import ratio
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
-from askonce.training.groups import GroupSampler
-from askonce.training.loop import OPTIMISERS, group_losses, train
+from askonce.training.epochs import OPTIMISERS, group_losses, train
 from askonce.training.recipe import Recipe, recipe_of
+from askonce.training.sampling import GroupSampler
 from askonce.types import Dataset, Pool, Post
 
 VOCABULARY, DIM = 20_000, 300  # as GloVe

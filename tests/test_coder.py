@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.coder import RankerCoder, SentenceCoder
 from askonce.errors import AskonceError, MissingExtra, NotAnEncoder
+from askonce.key_encoders import RankerKeys, SentenceKeys
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
@@ -28,7 +28,7 @@ def ranker(name: str, seed: int = 1) -> Ranker:
 @pytest.mark.parametrize("name", ["hyperqa", "cosineqa", "euclidqa", "qa-lstm", "rcnn"])
 def test_keys_order_posts_as_the_ranker_does(name):
     one = ranker(name)
-    coder = RankerCoder(one)
+    coder = RankerKeys(one)
     queries = ["flat tyre", "oil the chain", "rain", ""]
     products = coder.query_keys(queries) @ coder.candidate_keys(POSTS).T  # (Q, N)
     assert products.dtype == np.float32
@@ -40,22 +40,22 @@ def test_keys_order_posts_as_the_ranker_does(name):
 
 def test_the_name_tells_the_weights_and_the_words(tmp_path):
     one = ranker("qa-lstm")
-    name = RankerCoder(one).name
+    name = RankerKeys(one).name
     assert name.startswith("qa-lstm-")
     one.save(tmp_path / "ranker")
-    assert RankerCoder(Ranker.load(tmp_path / "ranker")).name == name
-    assert RankerCoder(ranker("qa-lstm")).name == name
-    assert RankerCoder(ranker("qa-lstm", seed=2)).name != name
+    assert RankerKeys(Ranker.load(tmp_path / "ranker")).name == name
+    assert RankerKeys(ranker("qa-lstm")).name == name
+    assert RankerKeys(ranker("qa-lstm", seed=2)).name != name
     with torch.no_grad():
         next(one.model.parameters()).view(-1)[0] += 1
-    assert RankerCoder(one).name != name
+    assert RankerKeys(one).name != name
     words = Lexicon(one.lexicon.vocabulary, max_words=3)
-    assert RankerCoder(Ranker(one.name, ranker("qa-lstm").model, words)).name != name
+    assert RankerKeys(Ranker(one.name, ranker("qa-lstm").model, words)).name != name
 
 
 def test_a_model_of_pairs_has_no_keys():
     with pytest.raises(NotAnEncoder):
-        RankerCoder(ranker("ap-cnn"))
+        RankerKeys(ranker("ap-cnn"))
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_a_model_of_pairs_has_no_keys():
     reason="needs the extra minilm",
 )
 def test_minilm_is_a_coder():
-    coder = SentenceCoder("minilm")
+    coder = SentenceKeys("minilm")
     keys = coder.candidate_keys(POSTS)
     assert keys.shape == (4, 384)
     assert keys.dtype == np.float32
@@ -73,11 +73,11 @@ def test_minilm_is_a_coder():
     assert (query @ keys.T).argmax(axis=1).tolist() == [0, 1]
     assert coder.name.startswith("minilm-")
     with pytest.raises(AskonceError, match="no sentence-transformers model 'no/such'") as caught:
-        SentenceCoder("no/such")
+        SentenceKeys("no/such")
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtra, match=r"askonce\[minilm\]"):
-        SentenceCoder("minilm")
+        SentenceKeys("minilm")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from askonce.bench.short_table import BEGIN, END, short_table
-from askonce.bench.table import markdown
+from askonce.bench.report.short_table import BEGIN, END, short_table
+from askonce.bench.report.table import markdown
 from askonce.cli.reference import pages
 
 ROOT = Path(__file__).parents[1]

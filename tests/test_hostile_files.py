@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from askonce import files
 from askonce.archive import Archive, load
-from askonce.datasets.xml_file import parse_xml
+from askonce.data.formats.xml_file import parse_xml
+from askonce.data.forums import IMPORTERS, Source, source
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation.trec_files import read_qrels, read_run
-from askonce.importers import IMPORTERS, Source, source
 from askonce.ranker import Ranker
-from askonce.serving.manifest import current, read_manifest
+from askonce.ranking.manifest import current, read_manifest
 from askonce.text.lexicon import Lexicon
 from askonce.text.vocabulary import Vocabulary
 from askonce.types import Post

@@ -10,13 +10,13 @@ FLOW = [
     {"errors", "types"},
     {"registry", "files", "locks"},
     {"config"},
-    {"text", "data"},
-    {"datasets", "index", "evaluation"},  # evaluation knows labels and scores, no model
-    {"importers"},
+    {"text"},
+    {"data", "index", "evaluation"},  # evaluation knows labels and scores, no model
     {"archive"},
     {"models"},
     {"ranker", "ranker_folder"},
-    {"coder", "serving"},
+    {"key_encoders"},
+    {"ranking"},
     {"training"},
     {"baselines"},
     {"bench"},

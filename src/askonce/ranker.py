@@ -15,8 +15,8 @@ from torch import Tensor
 from askonce.config import settings
 from askonce.errors import NotAnEncoder
 from askonce.models import MODELS
-from askonce.models.base import Encoder, Matcher, Side, States, Words
-from askonce.text.batch import Batch, Numbers
+from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States
+from askonce.text.batch import Batch, TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.types import Pool, Post
 
@@ -80,7 +80,7 @@ class Ranker:
         config = settings(kind.Config, options or {}, "model.")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = kind(config, Words.of(lexicon.vocabulary, vectors))
+            model = kind(config, EmbeddingInit.of(lexicon.vocabulary, vectors))
         return cls(MODELS.resolve(name), model, lexicon)
 
     @classmethod
@@ -251,7 +251,7 @@ class Ranker:
                 yield known
                 known, size = {}, 0
 
-    def _scores(self, query: Numbers, documents: list[Numbers], batch_size: int) -> np.ndarray:
+    def _scores(self, query: TokenIds, documents: list[TokenIds], batch_size: int) -> np.ndarray:
         scores = np.empty(len(documents), dtype=np.float32)
         with torch.inference_mode():
             asked = self.model.read(self.batch([query]), "query")
@@ -270,7 +270,7 @@ class Ranker:
         same = torch.zeros(len(candidates.view), dtype=torch.long, device=self.device)
         return self.model.match(query.select(same), candidates).float().cpu().numpy()
 
-    def _encode(self, texts: list[Numbers], batch_size: int, show: bool) -> Tensor:
+    def _encode(self, texts: list[TokenIds], batch_size: int, show: bool) -> Tensor:
         encoder = self.encoder
         batches = _shown(_by_length([len(t.title) + len(t.body) for t in texts], batch_size), show)
         found: list[Tensor] = []
@@ -290,14 +290,14 @@ class Ranker:
         """Where the model is; training on a GPU moves it there."""
         return next(self.model.parameters()).device
 
-    def batch(self, texts: Sequence[Numbers]) -> Batch:
+    def batch(self, texts: Sequence[TokenIds]) -> Batch:
         """Texts as one batch, where the model is."""
         return Batch(texts, self.device)
 
     def _posts(self, posts: Sequence[Post]) -> Batch:
         return self.batch([self.lexicon.numbers(post) for post in posts])
 
-    def _query(self, text: Text) -> Numbers:
+    def _query(self, text: Text) -> TokenIds:
         return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)
 
     _document = _query

@@ -18,7 +18,7 @@ from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
 from askonce.files import json_value, need_inside
 from askonce.models import MODELS
-from askonce.models.base import Matcher, Words
+from askonce.models.base import EmbeddingInit, Matcher
 from askonce.text.lexicon import Lexicon
 from askonce.text.tokenise import TOKENISERS
 from askonce.text.vocabulary import Vocabulary
@@ -61,7 +61,7 @@ def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
     kind: Any = MODELS[config["model"]]  # every model is made of its Config and Words
     vocabulary = Vocabulary.load(_need(folder / VOCABULARY))
     weights = _weights(_need(folder / WEIGHTS), len(vocabulary))
-    words = Words.of(vocabulary, weights["words.weight"].numpy())
+    words = EmbeddingInit.of(vocabulary, weights["words.weight"].numpy())
     options = settings(kind.Config, config["settings"])
     _check_sizes(folder, config, lambda words: kind(options, words), words, weights)
     model = kind(options, words)
@@ -113,8 +113,8 @@ class _NoNumbers(TorchFunctionMode):
 def _check_sizes(
     folder: Path,
     config: Mapping[str, Any],
-    build: Callable[[Words], Matcher],
-    words: Words,
+    build: Callable[[EmbeddingInit], Matcher],
+    words: EmbeddingInit,
     weights: Mapping[str, Tensor],
 ) -> None:
     """Settings must make the model whose weights these are, before memory is taken for it."""

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from askonce.archive import Archive, load, open_archive
 from askonce.archive.export import export
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
+from askonce.data.forums import IMPORTERS, Source
 from askonce.errors import AskonceError
-from askonce.importers import IMPORTERS, Source
 from askonce.types import Link, Post
 
 

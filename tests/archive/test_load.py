@@ -4,8 +4,8 @@ import pytest
 
 from askonce.archive import load
 from askonce.archive.load import BATCH, SHOWN
+from askonce.data.forums import Damaged
 from askonce.errors import AskonceError
-from askonce.importers import Damaged
 from askonce.types import Link, Post
 
 pytestmark = pytest.mark.parametrize("archive", ["memory", "postgres"], indirect=True)

@@ -6,14 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from askonce.bench.figures import FIGURES
-from askonce.bench.figures.answer_length import BOUNDS, bounds_of, bucket_means, right_lengths
-from askonce.bench.figures.cabin_variants import gain
-from askonce.bench.figures.parameters import PRINTED, counted
-from askonce.bench.figures.pretraining_curves import curve
-from askonce.bench.report import blocks, html_page, markdown_page
+from askonce.bench.report.document import blocks, html_page, markdown_page
+from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures.answer_length import (
+    BOUNDS,
+    bounds_of,
+    bucket_means,
+    right_lengths,
+)
+from askonce.bench.report.figures.cabin_variants import gain
+from askonce.bench.report.figures.parameters import PRINTED, counted
+from askonce.bench.report.figures.pretraining_curves import curve
 from askonce.bench.store import Store, write_json
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
 from askonce.evaluation import METRICS
 
 SPLITS = {"train": [93, 4718], "train-all": [1229, 53417], "test": [30, 300]}

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.bench.figures import attention, ctrn_gates, norms, rcnn_gates, salient_words
-from askonce.bench.inside import first, right_answer
+from askonce.bench.report.figures import (
+    attention,
+    ctrn_gates,
+    norms,
+    rcnn_gates,
+    salient_words,
+)
+from askonce.bench.report.inside import first, right_answer
 from askonce.models.ctrn import aligned
-from askonce.models.poincare import RADIUS
+from askonce.models.layers.poincare import RADIUS
 from askonce.ranker import Ranker
 
 

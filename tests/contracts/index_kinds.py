@@ -10,14 +10,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from askonce.coder import RankerCoder
-from askonce.index.base import Coder, Index
-from askonce.index.fused import FusedIndex
+from askonce.index.base import Index, KeyEncoder
 from askonce.index.lexical import LexicalIndex
-from askonce.index.milvus_keys import MilvusKeys
-from askonce.index.milvus_words import MilvusWords
+from askonce.index.milvus.keys import MilvusKeys
+from askonce.index.milvus.words import MilvusWords
 from askonce.index.vectors import VectorIndex
+from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
+from askonce.ranking.fusion import FusedIndex
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
 
@@ -41,10 +41,10 @@ class HashingCoder:
         return self.query_keys([post.text for post in posts])
 
 
-def hyperqa() -> Coder:
+def hyperqa() -> KeyEncoder:
     lexicon = Lexicon.build([Post("", title=f"{TEXT} lamp dynamo")])
     vectors = np.random.default_rng(1).normal(size=(len(lexicon.vocabulary), 12)) / 8
-    return RankerCoder(Ranker.create("hyperqa", lexicon, vectors.astype(np.float32), {"dim": 12}))
+    return RankerKeys(Ranker.create("hyperqa", lexicon, vectors.astype(np.float32), {"dim": 12}))
 
 
 HASHING, HYPERQA = HashingCoder(), hyperqa()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from askonce.datasets import DATASETS, load_dataset
-from askonce.datasets.beir import write_beir
+from askonce.data.benchmarks import DATASETS, load_dataset
+from askonce.data.benchmarks.beir import write_beir
 from askonce.errors import AskonceError
 
 AT_HAND = ["askubuntu", "semeval-a", "semeval-b", "travel", "trecqa", "wikiqa"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from askonce.index.fused import FusedIndex
+from askonce.ranking.fusion import FusedIndex
 from askonce.types import Post
 from tests.contracts.index_kinds import EACH, KINDS, PLACES, POSTS, QUERIES, WORDS, everything
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from askonce.models import MODELS
-from askonce.models.base import Encoder, Matcher, Words
+from askonce.models.base import EmbeddingInit, Encoder, Matcher
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
@@ -47,7 +47,9 @@ def tiny(name: str, lexicon: Lexicon, **changes: object) -> Matcher:
     }
     torch.manual_seed(3)
     vectors = torch.randn(len(lexicon.vocabulary), VECTOR_DIM).numpy()
-    model = kind(kind.Config(**{**shrunk, **changes}), Words.of(lexicon.vocabulary, vectors))
+    model = kind(
+        kind.Config(**{**shrunk, **changes}), EmbeddingInit.of(lexicon.vocabulary, vectors)
+    )
     with torch.no_grad():
         for key, value in model.named_parameters():
             if not key.startswith("words."):

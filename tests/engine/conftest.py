@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from askonce.ranker import Ranker
-from askonce.serving.blend import Blend
-from askonce.serving.calibration import Calibration
-from askonce.serving.manifest import Manifest, Serving, new_folder, write_manifest
+from askonce.ranking.calibration import Calibration
+from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
+from askonce.ranking.votes import VoteWeights
 from askonce.text.lexicon import Lexicon
 
 
@@ -46,7 +46,7 @@ def leave(archive, folder):
         "pair",
         weights={"bm25": 1.0, "vectors": 0.5, "pair": 0.1},
         calibration=Calibration(-2.0, {"bm25": 0.1, "shared": 2.0}),
-        blend=Blend(votes=0.5, accepted=1.0),
+        blend=VoteWeights(votes=0.5, accepted=1.0),
     )
     write_manifest(home, Manifest("2026-01-01T00:00:00+00:00", serving, serving))
     return home.name

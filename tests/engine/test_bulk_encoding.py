@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from askonce.archive import Archive, open_archive
-from askonce.engine import Engine, bulk_encoding
-from askonce.engine.bulk_encoding import WORK, encode_archive
-from askonce.engine.lock import FolderLock
-from askonce.engine.shards import Shard, ShardFolder, encode_shard, shards_between
+from askonce.engine import Engine
+from askonce.engine.bulk import encoding as bulk_encoding
+from askonce.engine.bulk.encoding import WORK, encode_archive
+from askonce.engine.bulk.shards import Shard, ShardFolder, encode_shard, shards_between
+from askonce.engine.lifecycle.lock import FolderLock
 from askonce.errors import AskonceError, NotAnEncoder
 from askonce.types import Post
 

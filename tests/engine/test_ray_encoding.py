@@ -10,8 +10,8 @@ import pytest
 
 from askonce.archive import Archive, open_archive
 from askonce.engine import Engine
-from askonce.engine.ray_encoding import RayEncoding
-from askonce.engine.shards import Shard
+from askonce.engine.bulk.ray_encoding import RayEncoding
+from askonce.engine.bulk.shards import Shard
 from askonce.errors import AskonceError, MissingExtra
 
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from askonce.models import MODELS
-from askonce.models.base import States, Words
+from askonce.models.base import EmbeddingInit, States
 from askonce.models.layers import cosine, masked_mean
 from askonce.models.rivals.attentive_pooling import ApBiLstm, ApCnn, AttentivePooling
 from askonce.models.rivals.qa_bilstm import QaBiLstm
-from askonce.text.batch import Batch, Numbers, View
+from askonce.text.batch import Batch, TokenIds, View
 
 
 def wave(*shape: int, phase: float) -> torch.Tensor:
@@ -17,8 +17,8 @@ def wave(*shape: int, phase: float) -> torch.Tensor:
     return (0.5 * torch.sin(phase + 0.7 * places)).view(*shape)
 
 
-def words(dim: int, size: int = 9) -> Words:
-    return Words(
+def words(dim: int, size: int = 9) -> EmbeddingInit:
+    return EmbeddingInit(
         vectors=torch.randn(size, dim, generator=torch.Generator().manual_seed(4)),
         document_frequency=torch.ones(size, dtype=torch.long),
         documents=size,
@@ -27,7 +27,7 @@ def words(dim: int, size: int = 9) -> Words:
 
 
 def batch(*texts: list[int]) -> Batch:
-    return Batch([Numbers(np.array(text, np.int64), np.array([], np.int64)) for text in texts])
+    return Batch([TokenIds(np.array(text, np.int64), np.array([], np.int64)) for text in texts])
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from askonce.models.base import States, Words
+from askonce.models.base import EmbeddingInit, States
 from askonce.models.cabin import Cabin, InteractiveAttention, context_jump
 from askonce.text.batch import View
 
@@ -18,9 +18,9 @@ def wave(shape: tuple[int, ...], phase: float) -> Tensor:
     return 0.5 * torch.sin(phase + 0.7 * torch.arange(math.prod(shape)).double()).reshape(shape)
 
 
-def words(count: int = 6, dim: int = 3) -> Words:
+def words(count: int = 6, dim: int = 3) -> EmbeddingInit:
     zeros = torch.zeros(count, dtype=torch.long)
-    return Words(torch.randn(count, dim), zeros, 1, zeros.bool())
+    return EmbeddingInit(torch.randn(count, dim), zeros, 1, zeros.bool())
 
 
 def view(length: int) -> View:

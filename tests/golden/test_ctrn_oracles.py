@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.models.base import Words
+from askonce.models.base import EmbeddingInit
 from askonce.models.ctrn import CTRN, QRNN, aligned, gated_mean
 from askonce.models.rivals.lstm_mlp import LstmMlp
-from askonce.text.batch import Batch, Numbers, View
+from askonce.text.batch import Batch, TokenIds, View
 
 EMPTY = np.array([], dtype=np.int64)
 
@@ -19,11 +19,11 @@ def wave(shape, phase):
 
 def words_of(vectors):
     size = len(vectors)
-    return Words(vectors, torch.ones(size), 10, torch.zeros(size, dtype=torch.bool))
+    return EmbeddingInit(vectors, torch.ones(size), 10, torch.zeros(size, dtype=torch.bool))
 
 
 def batch_of(*texts):
-    return Batch([Numbers(np.array(text, dtype=np.int64), EMPTY) for text in texts])
+    return Batch([TokenIds(np.array(text, dtype=np.int64), EMPTY) for text in texts])
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.models.base import Words
+from askonce.models.base import EmbeddingInit
 from askonce.models.hyperqa import CosineQA, EuclidQA, HyperQA, HyperQAConcat, ScoreHead
-from askonce.models.poincare import RADIUS, distance, riemannian_scale, smoothed_distance
-from askonce.text.batch import Batch, Numbers
+from askonce.models.layers.poincare import RADIUS, distance, riemannian_scale, smoothed_distance
+from askonce.text.batch import Batch, TokenIds
 
 NOTHING = np.array([], dtype=np.int64)
 
@@ -25,11 +25,13 @@ def point(*coordinates):
 
 def words_of(vectors):
     size = len(vectors)
-    return Words(vectors, torch.ones(size, dtype=torch.long), size, torch.zeros(size).bool())
+    return EmbeddingInit(
+        vectors, torch.ones(size, dtype=torch.long), size, torch.zeros(size).bool()
+    )
 
 
 def texts(*rows):
-    return Batch([Numbers(NOTHING, np.array(row, dtype=np.int64)) for row in rows])
+    return Batch([TokenIds(NOTHING, np.array(row, dtype=np.int64)) for row in rows])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
 from askonce.evaluation import TIE_RULES, evaluate, pools_to_qrels, pools_to_run, random_expectation
 
 BY_HAND = [

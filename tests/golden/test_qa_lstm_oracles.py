@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from askonce.models.base import States, Words
-from askonce.models.max_pooling import masked_max
+from askonce.models.base import EmbeddingInit, States
+from askonce.models.layers.max_pooling import masked_max
+from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
 from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
-from askonce.models.recurrent import BiLSTM
-from askonce.text.batch import Batch, Numbers, View
+from askonce.text.batch import Batch, TokenIds, View
 
 
 @pytest.fixture(autouse=True)
@@ -23,14 +23,14 @@ def wave(*shape: int, phase: float) -> torch.Tensor:
     return (0.5 * torch.sin(phase + 0.7 * steps)).reshape(shape).float()
 
 
-def words_of(dim: int, rows: int = 30) -> Words:
+def words_of(dim: int, rows: int = 30) -> EmbeddingInit:
     vectors = torch.randn(rows, dim, generator=torch.Generator().manual_seed(1))
-    return Words(vectors, torch.ones(rows, dtype=torch.long), 10, torch.zeros(rows).bool())
+    return EmbeddingInit(vectors, torch.ones(rows, dtype=torch.long), 10, torch.zeros(rows).bool())
 
 
 def texts(*rows: list[int]) -> Batch:
     none = np.array([], dtype=np.int64)
-    return Batch([Numbers(none, np.array(row, dtype=np.int64)) for row in rows])
+    return Batch([TokenIds(none, np.array(row, dtype=np.int64)) for row in rows])
 
 
 QUERIES = texts([3, 4, 5], [6], [7, 8, 9, 10, 11])

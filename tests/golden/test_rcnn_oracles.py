@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from askonce.models import MODELS
-from askonce.models.base import Words
-from askonce.models.cells import Cell, ConvolutionCell
-from askonce.models.gated_convolution import GatedConvolution
-from askonce.text.batch import Batch, Numbers
+from askonce.models.base import EmbeddingInit
+from askonce.models.layers.cells import Cell, ConvolutionCell
+from askonce.models.layers.gated_convolution import GatedConvolution
+from askonce.text.batch import Batch, TokenIds
 
 SHUT, OPEN = -1e4, 1e4  # biases at which a gate is exactly 0 and exactly 1
 
@@ -123,7 +123,7 @@ def test_zeros_before_the_text_move_the_last_state(cell, words):
     ],
 )
 def test_parameter_counts(name, settings, count):
-    words = Words(torch.zeros(3, 200), torch.ones(3), 1, torch.zeros(3, dtype=torch.bool))
+    words = EmbeddingInit(torch.zeros(3, 200), torch.ones(3), 1, torch.zeros(3, dtype=torch.bool))
     kind = MODELS[name]
     assert kind(kind.Config(**settings), words).trainable_parameters() == count
 
@@ -131,14 +131,14 @@ def test_parameter_counts(name, settings, count):
 @pytest.mark.parametrize("name", ["rcnn", "lstm", "gru", "cnn"])
 def test_the_same_question_has_cosine_one_and_a_copy_has_the_same_states(name):
     torch.manual_seed(0)
-    words = Words(torch.randn(9, 6), torch.ones(9), 5, torch.zeros(9, dtype=torch.bool))
+    words = EmbeddingInit(torch.randn(9, 6), torch.ones(9), 5, torch.zeros(9, dtype=torch.bool))
     kind = MODELS[name]
     model, copy = (kind(kind.Config(dim=4), words).eval() for _ in range(2))
     copy.load_state_dict(model.state_dict())
     batch = Batch(
         [
-            Numbers(np.array([2, 3]), np.array([4, 5, 6, 7])),
-            Numbers(np.array([8]), np.array([], int)),
+            TokenIds(np.array([2, 3]), np.array([4, 5, 6, 7])),
+            TokenIds(np.array([8]), np.array([], int)),
         ]
     )
     torch.testing.assert_close(model(batch, batch), torch.ones(2))

@@ -11,10 +11,10 @@ import pytest
 from askonce.archive import open_archive
 from askonce.errors import AskonceError, MissingExtra
 from askonce.index.base import IndexDamaged, IndexUnavailable
-from askonce.index.homes import FolderHome, MilvusHome, index_home
 from askonce.index.lexical import LexicalIndex
-from askonce.index.milvus_keys import MilvusKeys
-from askonce.index.milvus_words import LONGEST, MilvusWords
+from askonce.index.milvus.keys import MilvusKeys
+from askonce.index.milvus.words import LONGEST, MilvusWords
+from askonce.index.storage import FolderStorage, MilvusStorage, index_storage
 from askonce.index.vectors import VectorIndex
 from askonce.types import Post
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class Coder:
+class KeyEncoder:
     """Keys that look like HyperQA's: some of them very long."""
 
     def __init__(self, name="long", dim=20):
@@ -56,7 +56,7 @@ def questions():
 
 def test_exact_search_finds_what_the_embedded_index_finds(place, questions):
     posts = [Post(f"{post.id}-{n}", post.title, post.body) for post in questions for n in range(2)]
-    indexes = [MilvusKeys(place, "keys", Coder()), VectorIndex(None, Coder())]
+    indexes = [MilvusKeys(place, "keys", KeyEncoder()), VectorIndex(None, KeyEncoder())]
     for index in indexes:
         index.add(posts)
         index.remove([post.id for post in posts[::7]])
@@ -150,19 +150,19 @@ def test_a_reader_sees_what_a_writer_adds(place, questions):
 
 
 def test_an_index_made_by_others_is_damaged(place):
-    MilvusKeys(place, "keys", Coder("one")).close()
-    for other in (Coder("two"), Coder("two", dim=7)):
+    MilvusKeys(place, "keys", KeyEncoder("one")).close()
+    for other in (KeyEncoder("two"), KeyEncoder("two", dim=7)):
         with pytest.raises(IndexDamaged, match="was made otherwise"):
             MilvusKeys(place, "keys", other)
 
 
 def test_a_home_keeps_its_archive_s_collections_apart(place, tmp_path):
-    bikes, others = MilvusHome(place, "bikes"), MilvusHome(place, "bikes keys")
+    bikes, others = MilvusStorage(place, "bikes"), MilvusStorage(place, "bikes keys")
     index = others.words("question")
     index.add([Post("x", title="x")])
     names = set()
     for models in ("0001", "0002", "0003"):
-        keys = bikes.keys("question", Coder(), models)
+        keys = bikes.keys("question", KeyEncoder(), models)
         names.add(keys.name)
         keys.close()
     words = bikes.words("question")
@@ -181,11 +181,11 @@ def test_a_home_keeps_its_archive_s_collections_apart(place, tmp_path):
 
 
 def test_a_home_is_chosen_by_its_address(tmp_path, monkeypatch):
-    assert index_home(None, tmp_path, "a", True) == FolderHome(tmp_path)
+    assert index_storage(None, tmp_path, "a", True) == FolderStorage(tmp_path)
     for address in ("a.db", "http://host:19530", "https://host"):
-        assert index_home(address, tmp_path, "a", False) == MilvusHome(address, "a", False)
+        assert index_storage(address, tmp_path, "a", False) == MilvusStorage(address, "a", False)
     with pytest.raises(AskonceError, match=r"no index at 'host:19530'; expected .* http://"):
-        index_home("host:19530", None, "a", True)
+        index_storage("host:19530", None, "a", True)
     with pytest.raises(AskonceError, match="no folder for the index"):
         MilvusWords(str(tmp_path / "no" / "x.db"), "words")
     for package in ("pymilvus", "milvus_lite"):

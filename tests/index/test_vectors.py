@@ -10,7 +10,7 @@ from askonce.errors import AskonceError
 from askonce.index.base import IndexDamaged
 from askonce.index.key_rows import added, removed, replay
 from askonce.index.vectors import VectorIndex
-from askonce.models.poincare import RADIUS, candidate_key, query_key
+from askonce.models.layers.poincare import RADIUS, candidate_key, query_key
 from askonce.types import Post
 
 

@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from askonce.errors import ConfigError
-from askonce.models.base import Words
+from askonce.models.base import EmbeddingInit
 from askonce.models.cabin import Cabin, InteractiveReader, context_jump, sentence_vector
-from askonce.models.language_model import LanguageModel
-from askonce.text.batch import Batch, Numbers
+from askonce.models.layers.language_model import LanguageModel
+from askonce.text.batch import Batch, TokenIds
 
 QUERIES = [[2, 3, 4], [5], [6, 7, 8, 9, 3, -44]]
 CANDIDATES = [[9, 3, -44, 5, 6], [3, 2], []]
 ABLATIONS = [{}, {"jump": False}, {"attention": False}]
 
 
-def words(dim: int = 6) -> Words:
+def words(dim: int = 6) -> EmbeddingInit:
     torch.manual_seed(1)
     zeros = torch.zeros(12, dtype=torch.long)
-    return Words(torch.randn(12, dim), zeros, 3, zeros.bool())
+    return EmbeddingInit(torch.randn(12, dim), zeros, 3, zeros.bool())
 
 
 def batch(texts: list[list[int]]) -> Batch:
     empty = np.array([], dtype=np.int64)
-    return Batch([Numbers(empty, np.array(text, dtype=np.int64)) for text in texts])
+    return Batch([TokenIds(empty, np.array(text, dtype=np.int64)) for text in texts])
 
 
 def tiny(**changes: bool) -> Cabin:

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from askonce.models.cells import ConvolutionCell, GRUCell, LSTMCell
-from askonce.models.decayed_convolution import DecayedConvolution
-from askonce.models.gated_convolution import GatedConvolution
+from askonce.models.layers.cells import ConvolutionCell, GRUCell, LSTMCell
+from askonce.models.layers.decayed_convolution import DecayedConvolution
+from askonce.models.layers.gated_convolution import GatedConvolution
 
 CELLS = {
     "gated": lambda: GatedConvolution(3, 4, order=2),

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from askonce.config import settings as read_settings
 from askonce.errors import ConfigError
-from askonce.models.base import Words
+from askonce.models.base import EmbeddingInit
 from askonce.models.ctrn import CTRN, QRNN, GatedMean, aligned
 from askonce.models.rivals.lstm_mlp import LstmMlp
-from askonce.text.batch import Batch, Numbers
+from askonce.text.batch import Batch, TokenIds
 
 FAMILY = [QRNN, CTRN, LstmMlp]
 SMALL = {"projection": 6, "dim": 8, "hidden": 7}
@@ -21,12 +21,14 @@ ALIGNMENTS = ["proportional", "literal_clamp", "index", "soft"]
 def vocabulary(size=30, dim=5, seed=0):
     vectors = torch.randn(size, dim, generator=torch.Generator().manual_seed(seed))
     stop = torch.zeros(size, dtype=torch.bool)
-    return Words(vectors, torch.randint(1, 9, (size,)), 100, stop)  # row 0 is poison, not zero
+    return EmbeddingInit(
+        vectors, torch.randint(1, 9, (size,)), 100, stop
+    )  # row 0 is poison, not zero
 
 
 def batch_of(*texts):
     empty = np.array([], dtype=np.int64)
-    return Batch([Numbers(np.array(text, dtype=np.int64), empty) for text in texts])
+    return Batch([TokenIds(np.array(text, dtype=np.int64), empty) for text in texts])
 
 
 def some_batch(seed, count=6, longest=9):

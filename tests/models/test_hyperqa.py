@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.models.base import Encoder, Words
+from askonce.models.base import EmbeddingInit, Encoder
 from askonce.models.hyperqa import CosineQA, EuclidQA, HyperQA, HyperQAConcat
-from askonce.models.poincare import RADIUS, clip_to_ball
-from askonce.text.batch import Batch, Numbers
+from askonce.models.layers.poincare import RADIUS, clip_to_ball
+from askonce.text.batch import Batch, TokenIds
 
 NOTHING = np.array([], dtype=np.int64)
 FAMILY = [HyperQA, CosineQA, EuclidQA, HyperQAConcat]
@@ -15,13 +15,13 @@ ENCODERS = FAMILY[:3]
 
 
 @pytest.fixture(scope="module")
-def words() -> Words:
+def words() -> EmbeddingInit:
     vectors = torch.randn(50, 6, generator=torch.Generator().manual_seed(1))
-    return Words(vectors, torch.ones(50, dtype=torch.long), 10, torch.zeros(50).bool())
+    return EmbeddingInit(vectors, torch.ones(50, dtype=torch.long), 10, torch.zeros(50).bool())
 
 
 def texts(*rows) -> Batch:
-    return Batch([Numbers(NOTHING, np.array(row, dtype=np.int64)) for row in rows])
+    return Batch([TokenIds(NOTHING, np.array(row, dtype=np.int64)) for row in rows])
 
 
 QUERIES = texts([3, 4, 5, 3], [6], [], [7, 8, 9, 10, 11])
@@ -96,7 +96,9 @@ def test_the_table_lives_as_long_as_the_weights_it_was_made_of(words):
 def test_the_padding_row_may_hold_anything(words, kind):
     vectors = words.vectors.clone()
     vectors[0] = torch.nan
-    model = build(kind, Words(vectors, words.document_frequency, words.documents, words.stop))
+    model = build(
+        kind, EmbeddingInit(vectors, words.document_frequency, words.documents, words.stop)
+    )
     for mode in (True, False):
         model.train(mode).prepare()
         scores = model(QUERIES, ANSWERS)
@@ -122,7 +124,7 @@ def test_identity_starts_with_the_positive_part_and_no_dead_unit(words, dim):
 
 def test_score_heads():
     apart = torch.tensor([0.0, 0.5, 2.0])
-    words = Words(torch.zeros(3, 2), torch.ones(3), 1, torch.zeros(3).bool())
+    words = EmbeddingInit(torch.zeros(3, 2), torch.ones(3), 1, torch.zeros(3).bool())
     expected = {
         "linear": -apart,
         "exp": (-apart).exp(),
@@ -196,7 +198,7 @@ def gradient_at_vectors(model):
 
 
 def test_ball_gradient_is_the_euclidean_one_times_the_inverse_metric(words):
-    small = Words(words.vectors / 9, words.document_frequency, words.documents, words.stop)
+    small = EmbeddingInit(words.vectors / 9, words.document_frequency, words.documents, words.stop)
     plain = gradient_at_vectors(HyperQA(HyperQA.Config(dim=6), small))
     scaled = gradient_at_vectors(HyperQA(HyperQA.Config(dim=6, gradient="ball"), small))
     for one, other in zip(plain, scaled, strict=True):

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.models.base import Words
-from askonce.models.language_model import DirectionalLSTM, LanguageModel, perplexity
+from askonce.models.base import EmbeddingInit
+from askonce.models.layers.language_model import DirectionalLSTM, LanguageModel, perplexity
 from askonce.text.batch import View
 
 SIZE = 30
 
 
-def words(size: int = SIZE, dim: int = 16) -> Words:
+def words(size: int = SIZE, dim: int = 16) -> EmbeddingInit:
     torch.manual_seed(1)
     zeros = torch.zeros(size, dtype=torch.long)
-    return Words(torch.randn(size, dim), zeros, 1, zeros.bool())
+    return EmbeddingInit(torch.randn(size, dim), zeros, 1, zeros.bool())
 
 
 def view(*texts: list[int]) -> View:

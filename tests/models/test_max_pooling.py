@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from askonce.models.layers import masked_mean, weighed_mean
-from askonce.models.max_pooling import masked_max, weighed_max
+from askonce.models.layers.max_pooling import masked_max, weighed_max
 
 
 @pytest.fixture

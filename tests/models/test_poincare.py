@@ -7,7 +7,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from askonce.models.poincare import (
+from askonce.models.layers.poincare import (
     RADIUS,
     candidate_key,
     clip_to_ball,

@@ -9,13 +9,13 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from askonce.errors import AskonceError
-from askonce.models.base import Words
-from askonce.models.convolution import WindowConvolution
-from askonce.models.max_pooling import masked_max
+from askonce.models.base import EmbeddingInit
+from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.max_pooling import masked_max
+from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
 from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
-from askonce.models.recurrent import BiLSTM
-from askonce.text.batch import Batch, Numbers
+from askonce.text.batch import Batch, TokenIds
 
 LENGTHS = torch.tensor([4, 1, 6, 3])
 
@@ -26,14 +26,14 @@ def seeded() -> None:
 
 
 @pytest.fixture
-def words() -> Words:
+def words() -> EmbeddingInit:
     vectors = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
-    return Words(vectors, torch.ones(30, dtype=torch.long), 10, torch.zeros(30).bool())
+    return EmbeddingInit(vectors, torch.ones(30, dtype=torch.long), 10, torch.zeros(30).bool())
 
 
 def texts(*rows: list[int]) -> Batch:
     none = np.array([], dtype=np.int64)
-    return Batch([Numbers(none, np.array(row, dtype=np.int64)) for row in rows])
+    return Batch([TokenIds(none, np.array(row, dtype=np.int64)) for row in rows])
 
 
 QUERIES = texts([3, 4, 5], [6], [7, 8, 9, 10, 11])

@@ -8,22 +8,22 @@ from torch import nn
 from askonce.config import settings as read_settings
 from askonce.errors import ConfigError
 from askonce.models import MODELS
-from askonce.models.base import Words
+from askonce.models.base import EmbeddingInit
 from askonce.models.question_encoders import known_words, smooth_idf
-from askonce.text.batch import Batch, Numbers, View
+from askonce.text.batch import Batch, TokenIds, View
 
 NAMES = ["rcnn", "lstm", "gru", "cnn"]
 
 
 def numbers(title=(), body=()):
-    return Numbers(np.array(title, dtype=np.int64), np.array(body, dtype=np.int64))
+    return TokenIds(np.array(title, dtype=np.int64), np.array(body, dtype=np.int64))
 
 
 @pytest.fixture
 def words():
     torch.manual_seed(1)
     stop = torch.zeros(30, dtype=torch.bool)
-    return Words(torch.randn(30, 6), torch.arange(30) % 7, 20, stop)
+    return EmbeddingInit(torch.randn(30, 6), torch.arange(30) % 7, 20, stop)
 
 
 def make(name, words, **values):
@@ -53,13 +53,15 @@ def test_idf_is_sklearns():
 
     theirs = TfidfVectorizer(token_pattern=r"\w").fit(texts)
     counts = torch.tensor([0, 0, 4, 2, 1, 1, 0])  # padding, unknown, a b c d, a word without texts
-    idf = smooth_idf(Words(torch.zeros(7, 1), counts, 4, torch.zeros(7, dtype=torch.bool)))
+    idf = smooth_idf(EmbeddingInit(torch.zeros(7, 1), counts, 4, torch.zeros(7, dtype=torch.bool)))
     np.testing.assert_allclose(idf[2:6], theirs.idf_)
     np.testing.assert_allclose(idf[6], theirs.idf_.mean() / 4)
 
 
 def test_idf_without_counts_weighs_all_alike():
-    idf = smooth_idf(Words(torch.zeros(4, 1), torch.zeros(4), 0, torch.zeros(4, dtype=torch.bool)))
+    idf = smooth_idf(
+        EmbeddingInit(torch.zeros(4, 1), torch.zeros(4), 0, torch.zeros(4, dtype=torch.bool))
+    )
     assert idf.tolist() == [1.0] * 4
 
 

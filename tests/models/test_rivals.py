@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
-from askonce.models.base import Words
+from askonce.models.base import EmbeddingInit
 from askonce.models.rivals.attentive_pooling import ApBiLstm, ApCnn
 from askonce.models.rivals.compare_aggregate import CompareAggregate
-from askonce.text.batch import Batch, Numbers
+from askonce.text.batch import Batch, TokenIds
 
 SIZE, DIM = 12, 5
 
 
-def words() -> Words:
-    return Words(
+def words() -> EmbeddingInit:
+    return EmbeddingInit(
         vectors=torch.randn(SIZE, DIM, generator=torch.Generator().manual_seed(4)),
         document_frequency=torch.ones(SIZE, dtype=torch.long),
         documents=SIZE,
@@ -28,7 +28,7 @@ def words() -> Words:
 
 
 def batch(*texts: list[int]) -> Batch:
-    return Batch([Numbers(np.array(text, np.int64), np.array([], np.int64)) for text in texts])
+    return Batch([TokenIds(np.array(text, np.int64), np.array([], np.int64)) for text in texts])
 
 
 def attentive(kind: type, **changes: object) -> ApCnn | ApBiLstm:

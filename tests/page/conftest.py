@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from askonce.archive import Archive
-from askonce.serving.blend import Blend
-from askonce.serving.calibration import Calibration
-from askonce.serving.manifest import Manifest, Serving, new_folder, write_manifest
+from askonce.ranking.calibration import Calibration
+from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
+from askonce.ranking.votes import VoteWeights
 from askonce.types import Post
 
 CHROMIUM = shutil.which("chromium")
@@ -140,7 +140,7 @@ def _leave_models(archive: Archive, folder: Path) -> None:
         "encoder",
         weights={"bm25": 1.0, "vectors": 0.25},
         calibration=Calibration(-3.0, {"bm25": 0.15, "shared": 4.0}),
-        blend=Blend(votes=0.5, accepted=1.0),
+        blend=VoteWeights(votes=0.5, accepted=1.0),
         labels="duplicates",
         figures={
             "dev": {"bm25": _figures(0.58), "vectors": _figures(0.51), "fused": _figures(0.66)},

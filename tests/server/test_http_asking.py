@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askonce.server.models import _coded
+from askonce.server.routes.models import _coded
 
 QUESTION = "my back wheel keeps losing air overnight"
 

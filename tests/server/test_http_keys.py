@@ -8,8 +8,8 @@ from fastapi import Request
 from askonce.engine import Engine
 from askonce.errors import AskonceError
 from askonce.server import Keys, ServerSettings
-from askonce.server.keys import is_loopback, read_keys
-from askonce.server.rates import Rates
+from askonce.server.guard.keys import is_loopback, read_keys
+from askonce.server.guard.rates import Rates
 
 WRITE, READ = "write-key-0123456789", "read-key-0123456789"
 POST = {"id": "keyed", "title": "A post that needs a key"}

@@ -9,7 +9,7 @@ import pytest
 
 from askonce.engine import Engine
 from askonce.server import Keys, LaneSettings, ServerSettings
-from askonce.server.lanes import Lane
+from askonce.server.guard.lanes import Lane
 
 QUESTIONS = [
     *("rear tyre goes flat", "chain jumps uphill", "squealing disc brake", "bike stolen at work"),

@@ -8,7 +8,7 @@ import pytest
 
 from askonce.engine import Engine
 from askonce.server import ServerSettings
-from askonce.server.keys import read_keys
+from askonce.server.guard.keys import read_keys
 
 KEY = "write-key-of-the-test"
 # What a post must be beside its shape no schema says: an id is printable, a day is one of the

@@ -23,9 +23,12 @@ from lightning_fabric import Fabric
 from askonce.models import MODELS
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
-from askonce.training.language_models import LanguageModelSettings, pretrain_language_models
-from askonce.training.loop import Outcome, train
-from askonce.training.pretraining import PretrainSettings, pretrain
+from askonce.training.epochs import Outcome, train
+from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
+from askonce.training.pretraining.language_models import (
+    LanguageModelSettings,
+    pretrain_language_models,
+)
 from askonce.training.processes import launched
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.types import Dataset, Pool, Post

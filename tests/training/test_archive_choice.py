@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from askonce.training.archive_choice import (
+from askonce.training.archive.search import CANDIDATES, Found
+from askonce.training.archive.selection import (
     Join,
     alone,
     average_precision,
@@ -12,7 +13,6 @@ from askonce.training.archive_choice import (
     figures,
     gains,
 )
-from askonce.training.archive_search import CANDIDATES, Found
 from askonce.types import Pool, Post
 
 

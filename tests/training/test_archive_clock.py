@@ -3,8 +3,8 @@
 import json
 import time
 
-from askonce.training.archive_clock import Clock
-from askonce.training.archive_progress import shown
+from askonce.training.archive.clock import Clock
+from askonce.training.archive.progress import shown
 
 
 def test_time_is_shared_and_ends():

@@ -7,7 +7,7 @@ import pytest
 
 from askonce.archive import Snapshot
 from askonce.index.lexical import LexicalIndex
-from askonce.training.archive_pools import answer_dataset, describe, question_dataset
+from askonce.training.archive.pools import answer_dataset, describe, question_dataset
 from askonce.types import Link, Post
 from tests.training.small_archives import SPLITS, WORDS, forum, queries
 

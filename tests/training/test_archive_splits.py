@@ -16,8 +16,8 @@ from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.text.html import html_to_text
-from askonce.training.archive_pools import answer_dataset, describe, question_dataset
-from askonce.training.archive_splits import split_by_time
+from askonce.training.archive.pools import answer_dataset, describe, question_dataset
+from askonce.training.archive.splits import split_by_time
 from askonce.types import Link, Post
 from tests.training.small_archives import SPLITS, WORDS, archive_of, forum, queries
 

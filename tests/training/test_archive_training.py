@@ -9,17 +9,17 @@ from askonce.archive import Archive, Snapshot
 from askonce.archive.open import open_archive
 from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
-from askonce.serving.manifest import current, read_manifest
-from askonce.training import archive_recipes
-from askonce.training.archive_in_place import train_on_archive
-from askonce.training.archive_labels import Example
-from askonce.training.archive_pools import answer_task, question_task
-from askonce.training.archive_run import Wishes, train_snapshot
-from askonce.training.archive_search import CANDIDATES, ArchiveSearch, Vectors
+from askonce.ranking.manifest import current, read_manifest
+from askonce.training.archive import recipes as archive_recipes
+from askonce.training.archive.in_place import train_on_archive
+from askonce.training.archive.labels import Example
+from askonce.training.archive.pools import answer_task, question_task
+from askonce.training.archive.run import TrainOptions, train_snapshot
+from askonce.training.archive.search import CANDIDATES, ArchiveSearch, Vectors
 from askonce.types import Post
 
-QUICK = Wishes(encoder="hyperqa")
-ANSWERS = Wishes(encoder="hyperqa", tasks=("answers",))
+QUICK = TrainOptions(encoder="hyperqa")
+ANSWERS = TrainOptions(encoder="hyperqa", tasks=("answers",))
 
 
 def silent(kind, figures):
@@ -135,7 +135,7 @@ def test_other_wishes_start_anew(tmp_path, few):
     begun = json.loads((archive.folder / "models" / ".training" / "begun.json").read_text())
     assert begun["change"] == archive.change
     archive.write([Post("new", "A question that came while nothing was trained")])
-    other = Wishes(encoder="cosineqa", tasks=("answers",), minutes=0.0001)
+    other = TrainOptions(encoder="cosineqa", tasks=("answers",), minutes=0.0001)
     assert train_on_archive(archive, other, silent).manifest.change == archive.change
 
 
@@ -162,12 +162,12 @@ def test_nothing_to_learn_from(tmp_path):
     archive = Archive.in_memory("small")
     archive.write([Post("q1", "one question"), Post("q2", "another question")])
     with pytest.raises(AskonceError, match="nothing to learn from"):
-        train_snapshot(archive.snapshot(), tmp_path, Wishes(), silent)
+        train_snapshot(archive.snapshot(), tmp_path, TrainOptions(), silent)
 
 
 def test_no_minutes():
     with pytest.raises(ConfigError, match="minutes = 0"):
-        Wishes(minutes=0)
+        TrainOptions(minutes=0)
 
 
 # -- what an engine would find ---------------------------------------------------------------------

@@ -5,8 +5,8 @@ import torch
 
 from askonce.text.lexicon import Lexicon
 from askonce.training.batches import BUCKET, Collator, GroupScorer
-from askonce.training.groups import Group, GroupSampler, Right, known_right
 from askonce.training.recipe import Negatives
+from askonce.training.sampling import Group, GroupSampler, Right, known_right
 from askonce.types import Pool, Post
 
 

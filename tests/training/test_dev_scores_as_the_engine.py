@@ -4,17 +4,17 @@ import pytest
 
 from askonce.archive import Archive
 from askonce.archive.open import open_archive
-from askonce.coder import RankerCoder
 from askonce.engine import Engine
+from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
-from askonce.serving.manifest import Manifest, Serving, new_folder, write_manifest
+from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
 from askonce.text.lexicon import Lexicon
 from askonce.text.vectors import vectors_for
-from askonce.training.archive_choice import Join
-from askonce.training.archive_labels import Example
-from askonce.training.archive_pools import question_task
-from askonce.training.archive_search import ArchiveSearch, Vectors
-from askonce.training.archive_stack import Stack
+from askonce.training.archive.labels import Example
+from askonce.training.archive.pools import question_task
+from askonce.training.archive.search import ArchiveSearch, Vectors
+from askonce.training.archive.selection import Join
+from askonce.training.archive.stack import Stack
 from askonce.types import Post
 
 ASKED = "My rear wheel goes flat every other week, what punctures the tyre?"
@@ -52,7 +52,7 @@ def test_the_engine_ranks_as_dev_did(tmp_path, bicycles, how, pair_weight):
     stack = Stack(
         Join(how, FIRST),
         Join(how, weights),
-        vectors=Vectors(RankerCoder(encoder), task.posts),
+        vectors=Vectors(RankerKeys(encoder), task.posts),
         pair=pair if pair_weight else None,
     )
     (found,) = stack.find(ArchiveSearch(task, "test"), [Example(Post("new", ASKED), ())])

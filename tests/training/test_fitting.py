@@ -5,10 +5,10 @@ import pytest
 
 from askonce.archive import Snapshot
 from askonce.index.lexical import LexicalIndex
-from askonce.serving.blend import doublings
-from askonce.training.archive_search import Found
-from askonce.training.fit_blend import Ranking, conditional_slopes, fit_blend
-from askonce.training.fit_calibration import Evidence, fit, gather, judge
+from askonce.ranking.fit_votes import Ranking, conditional_slopes, fit_votes
+from askonce.ranking.votes import doublings
+from askonce.training.archive.fit_calibration import Evidence, fit, gather, judge
+from askonce.training.archive.search import Found
 from askonce.types import Pool, Post
 
 
@@ -106,7 +106,7 @@ def test_slopes_of_score_and_votes_are_found():
 
 
 def test_a_blend_orders_as_the_votes_did():
-    blend = fit_blend(voted(7, [1, 3]), rankings(1.5, 0.6))
+    blend = fit_votes(voted(7, [1, 3]), rankings(1.5, 0.6))
     assert blend.votes == pytest.approx(0.4, abs=0.05)
     lead = doublings(7) - (doublings(1) + doublings(3)) / 2
     assert blend.accepted == pytest.approx(blend.votes * lead)
@@ -115,12 +115,12 @@ def test_a_blend_orders_as_the_votes_did():
 
 
 def test_votes_that_tell_nothing_weigh_nothing():
-    assert fit_blend(voted(3, [3]), rankings(1.5, 0.0)).votes == pytest.approx(0, abs=0.05)
+    assert fit_votes(voted(3, [3]), rankings(1.5, 0.0)).votes == pytest.approx(0, abs=0.05)
 
 
 def test_without_votes_there_is_no_blend():
     known = rankings(1.5, 0.6, count=50)
-    assert fit_blend(voted(7, []), known) is None  # one answer each: nothing to compare
-    assert fit_blend(voted(7, [1], questions=3), known) is None
-    assert fit_blend(voted(7, [1]), known[:3]) is None
-    assert fit_blend(voted(None, [None]), known) is None
+    assert fit_votes(voted(7, []), known) is None  # one answer each: nothing to compare
+    assert fit_votes(voted(7, [1], questions=3), known) is None
+    assert fit_votes(voted(7, [1]), known[:3]) is None
+    assert fit_votes(voted(None, [None]), known) is None

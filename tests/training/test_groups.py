@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from askonce.errors import AskonceError
 from askonce.text.lexicon import Lexicon
 from askonce.training.batches import Collator
-from askonce.training.groups import GroupSampler, split_of
 from askonce.training.recipe import Negatives
+from askonce.training.sampling import GroupSampler, split_of
 from askonce.types import Dataset, Pool, Post
 
 SOURCES = ["pool", "corpus", "bm25", "mix", "batch", "all"]

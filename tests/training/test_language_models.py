@@ -17,7 +17,7 @@ from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.text.vectors import vectors_for
-from askonce.training.language_models import (
+from askonce.training.pretraining.language_models import (
     RECORDS,
     LanguageModelSettings,
     pretrain_language_models,

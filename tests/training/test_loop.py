@@ -16,9 +16,9 @@ from safetensors.torch import load_file
 from askonce.errors import AskonceError
 from askonce.text.batch import Batch
 from askonce.training.batches import Collator, GroupScorer
-from askonce.training.groups import Group, GroupSampler
-from askonce.training.loop import dev_report, dev_split, group_losses, mined, rate, train
+from askonce.training.epochs import dev_report, dev_split, group_losses, mined, rate, train
 from askonce.training.recipe import Negatives, TrainSettings
+from askonce.training.sampling import Group, GroupSampler
 
 SMALL_RUN = Path(__file__).with_name("small_run.py")
 

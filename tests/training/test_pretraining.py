@@ -12,11 +12,16 @@ from safetensors.torch import load_file
 
 from askonce.errors import AskonceError, ConfigError, MissingExtra
 from askonce.ranker import Ranker
-from askonce.training import pretraining_plot
 from askonce.training.prepare import untrained
-from askonce.training.pretraining import PretrainSettings, contexts, pretrain, shuffled
-from askonce.training.pretraining_figures import Coded, HeldOut, last_states
-from askonce.training.pretraining_pairs import pretraining_pairs
+from askonce.training.pretraining import plot as pretraining_plot
+from askonce.training.pretraining.encoder_decoder import (
+    PretrainSettings,
+    contexts,
+    pretrain,
+    shuffled,
+)
+from askonce.training.pretraining.figures import Coded, HeldOut, last_states
+from askonce.training.pretraining.pairs import pretraining_pairs
 from askonce.training.recipe import Recipe, TextSettings
 from tests.training.small_forum import forum, help_desk, make
 

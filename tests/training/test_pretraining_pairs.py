@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError
-from askonce.training.pretraining_pairs import pretraining_pairs
+from askonce.training.pretraining.pairs import pretraining_pairs
 from askonce.types import Dataset, Post
 from tests.training.small_forum import forum, help_desk, question
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, ConfigError, DataError, UnknownName
-from askonce.training.loop import train
+from askonce.training.epochs import train
 from askonce.training.prepare import every_post, untrained, word_vectors
 from askonce.training.recipe import Recipe, TextSettings, read_recipe, recipe_of
 from askonce.types import Dataset, Pool, Post

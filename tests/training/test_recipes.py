@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from askonce.datasets import DATASETS
+from askonce.data.benchmarks import DATASETS
 from askonce.training.recipe import read_recipe
 from askonce.training.tuning import read_space
 

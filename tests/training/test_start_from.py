@@ -11,7 +11,7 @@ from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.text.vectors import vectors_for
-from askonce.training.loop import train
+from askonce.training.epochs import train
 from askonce.training.prepare import start_from
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.types import Dataset, Pool, Post

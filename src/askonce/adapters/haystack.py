@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from askonce.coder import RankerCoder
 from askonce.errors import ConfigError, MissingExtra
+from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
 from askonce.types import Post
 
@@ -30,8 +30,8 @@ class _OfFolder:
         return Ranker.load(self.folder)
 
     @cached_property
-    def _coder(self) -> RankerCoder:
-        return RankerCoder(self._ranker)
+    def _coder(self) -> RankerKeys:
+        return RankerKeys(self._ranker)
 
     def warm_up(self) -> None:
         """Load the ranker."""

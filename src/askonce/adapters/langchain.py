@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from askonce.adapters.loading import RankerOrFolder, load
-from askonce.coder import RankerCoder
 from askonce.engine import Engine, RankedAnswer, SimilarQuestion
 from askonce.errors import MissingExtra
+from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
 from askonce.types import Post
 
@@ -27,7 +27,7 @@ class AskonceEmbeddings(Embeddings):
     """
 
     def __init__(self, ranker: RankerOrFolder) -> None:
-        self._coder = RankerCoder(load(ranker))
+        self._coder = RankerKeys(load(ranker))
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector per document."""

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from askonce.adapters import similarity
 from askonce.adapters.loading import RankerOrFolder, load
-from askonce.coder import fingerprint
 from askonce.errors import MissingExtra
+from askonce.key_encoders import fingerprint
 from askonce.ranker import Ranker, Text
 from askonce.types import Post
 

@@ -10,8 +10,8 @@ from typing import IO, TypeVar
 
 from askonce.archive.rows import problem
 from askonce.archive.store import Archive
+from askonce.data.forums import Damaged, Record
 from askonce.errors import AskonceError
-from askonce.importers import Damaged, Record
 from askonce.types import Link, Post
 
 BATCH = 2000  # posts per transaction

@@ -6,9 +6,9 @@ from pathlib import Path
 from askonce.archive.database import is_address
 from askonce.archive.load import load
 from askonce.archive.store import Archive
+from askonce.data.forums import Source
+from askonce.data.forums.jsonl import read
 from askonce.errors import AskonceError
-from askonce.importers import Source
-from askonce.importers.jsonl import read
 
 BUILT_IN = "bicycles"
 

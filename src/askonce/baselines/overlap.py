@@ -6,9 +6,9 @@ import torch
 from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.baselines.linear import LinearBaseline
-from askonce.models.base import Words
+from askonce.models.base import EmbeddingInit
 from askonce.models.layers import Overlap
-from askonce.text.batch import Batch, Numbers
+from askonce.text.batch import Batch, TokenIds
 from askonce.types import Pool, Post
 
 
@@ -18,8 +18,10 @@ class OverlapFeatures:
     def __init__(self, material: Material) -> None:
         self._lexicon = material.lexicon
         size = len(self._lexicon.vocabulary)
-        self._layer = Overlap(Words.of(self._lexicon.vocabulary, np.zeros((size, 1), np.float32)))
-        self._kept: dict[str, Numbers] = {}
+        self._layer = Overlap(
+            EmbeddingInit.of(self._lexicon.vocabulary, np.zeros((size, 1), np.float32))
+        )
+        self._kept: dict[str, TokenIds] = {}
 
     def __call__(self, pool: Pool) -> np.ndarray:
         """Four values per candidate."""
@@ -28,7 +30,7 @@ class OverlapFeatures:
         rows = torch.zeros(len(candidates), dtype=torch.long)
         return self._layer(query.select(rows), candidates).numpy()  # (n, 4)
 
-    def _numbers(self, post: Post) -> Numbers:
+    def _numbers(self, post: Post) -> TokenIds:
         if post.id not in self._kept:
             self._kept[post.id] = self._lexicon.numbers(post)
         return self._kept[post.id]

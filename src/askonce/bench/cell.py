@@ -16,7 +16,7 @@ from askonce.evaluation import METRICS, Report, evaluate, pools_to_qrels, write_
 from askonce.locks import only_one
 
 if TYPE_CHECKING:
-    from askonce.training.loop import Tell
+    from askonce.training.epochs import Tell
 
 
 @dataclass(frozen=True)

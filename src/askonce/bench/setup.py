@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError
 from askonce.evaluation import METRICS
 from askonce.types import Dataset, Pool, ProtocolName, Split, candidates

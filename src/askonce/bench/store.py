@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from askonce.datasets import load_dataset
+from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation import METRICS, Qrels, Run, read_qrels, read_run
 from askonce.types import Dataset

@@ -56,11 +56,11 @@ def command(
     ] = None,
 ) -> None:
     """Train and measure several models on datasets; the same command goes on if it was stopped."""
-    from askonce.bench.results import records, tables
+    from askonce.bench.report.results import records, tables
+    from askonce.bench.report.table import terminal
     from askonce.bench.run import Bench, run_bench
     from askonce.bench.setup import Setup
-    from askonce.bench.table import terminal
-    from askonce.datasets import DATASETS
+    from askonce.data.benchmarks import DATASETS
 
     names = [DATASETS.resolve(name) for name in datasets]
     chosen = tuple(name.strip() for name in (models or "").split(",") if name.strip())

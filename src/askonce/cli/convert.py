@@ -16,8 +16,8 @@ def command(
     json: JsonFlag = False,
 ) -> None:
     """Write a dataset as a BEIR folder, which `askonce` and others read back."""
-    from askonce.datasets import DATASETS, load_dataset
-    from askonce.datasets.beir import write_beir
+    from askonce.data.benchmarks import DATASETS, load_dataset
+    from askonce.data.benchmarks.beir import write_beir
 
     name = DATASETS.resolve(dataset)
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):

@@ -5,7 +5,7 @@ from askonce.cli.output import JsonFlag, console, first_line, write_json
 
 def command(json: JsonFlag = False) -> None:
     """List the datasets that can be read."""
-    from askonce.datasets import DATASETS
+    from askonce.data.benchmarks import DATASETS
 
     known = {name: first_line(DATASETS[name].__doc__) for name in DATASETS.names()}
     if json:

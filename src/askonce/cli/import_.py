@@ -15,7 +15,7 @@ from askonce.errors import ConfigError
 
 if TYPE_CHECKING:
     from askonce.archive import Summary
-    from askonce.importers import Source
+    from askonce.data.forums import Source
 
 SHOWN = 5  # damaged records that are printed
 
@@ -59,7 +59,7 @@ def command(
     """
     from askonce.archive import Archive, load
     from askonce.archive.database import without_password
-    from askonce.importers import IMPORTERS, Source
+    from askonce.data.forums import IMPORTERS, Source
 
     name = IMPORTERS.resolve(form)
     if columns and name != "csv":

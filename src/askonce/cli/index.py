@@ -50,8 +50,8 @@ def command(
 def _encode(
     archive: str, address: str, index: str | None, folder: Path | None, rebuild: bool
 ) -> None:
-    from askonce.engine.bulk_encoding import encode_archive
-    from askonce.engine.ray_encoding import RayEncoding
+    from askonce.engine.bulk.encoding import encode_archive
+    from askonce.engine.bulk.ray_encoding import RayEncoding
 
     with RayEncoding(address) as encode, counted_progress("encoding") as show:
         encode_archive(archive, encode, show, index=index, folder=folder, rebuild=rebuild)

@@ -27,8 +27,8 @@ def command(
     json: JsonFlag = False,
 ) -> None:
     """Learn from texts alone, then `askonce train --start FOLDER`; a stopped run goes on."""
-    from askonce.datasets import load_dataset
-    from askonce.training.pretrain_run import pretrain_recipe
+    from askonce.data.benchmarks import load_dataset
+    from askonce.training.pretraining.run import pretrain_recipe
     from askonce.training.recipe import dataset_of, read_recipe, read_table
 
     chosen = read_recipe(recipe, changes or [])

@@ -51,7 +51,7 @@ def _models() -> str:
 
 
 def _datasets() -> str:
-    from askonce.datasets import DATASETS
+    from askonce.data.benchmarks import DATASETS
 
     rows = [f"| `{name}` | {first_line(DATASETS[name].__doc__)} |" for name in DATASETS.names()]
     return "\n".join(["# Datasets", "", "| name | what it is |", "|---|---|", *rows, ""])

@@ -30,12 +30,12 @@ def command(
     json: JsonFlag = False,
 ) -> None:
     """Show the results of benches beside the papers' numbers, BM25 and MiniLM."""
-    from askonce.bench.report import blocks, html_page, markdown_page
-    from askonce.bench.results import records, tables
-    from askonce.bench.results import summary as entries
-    from askonce.bench.short_table import put_between_marks, short_table
+    from askonce.bench.report.document import blocks, html_page, markdown_page
+    from askonce.bench.report.results import records, tables
+    from askonce.bench.report.results import summary as entries
+    from askonce.bench.report.short_table import put_between_marks, short_table
+    from askonce.bench.report.table import terminal
     from askonce.bench.store import Store
-    from askonce.bench.table import terminal
 
     opened = Store(store)
     with counted_progress("drawing") as tell:

@@ -71,7 +71,7 @@ def command(
     folder: WorkFolder = None,
 ) -> None:
     """Serve an archive: a page to ask at, and an HTTP interface to ask, add, edit and delete."""
-    from askonce.server.keys import is_loopback
+    from askonce.server.guard.keys import is_loopback
     from askonce.server.listening import address_of, listen
 
     keys = _keys(host, api_key_file, allow_open_writes)
@@ -89,7 +89,7 @@ def command(
 
 
 def _keys(host: str, file: Path | None, allow_open_writes: bool) -> "Keys":
-    from askonce.server.keys import WRITE_KEY, is_loopback, read_keys
+    from askonce.server.guard.keys import WRITE_KEY, is_loopback, read_keys
 
     keys = read_keys(os.environ, file)
     if not keys.write and not is_loopback(host) and not allow_open_writes:

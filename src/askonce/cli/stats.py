@@ -16,7 +16,7 @@ def command(
     json: JsonFlag = False,
 ) -> None:
     """Count the questions, pairs and right answers of a dataset."""
-    from askonce.datasets import DATASETS, load_dataset
+    from askonce.data.benchmarks import DATASETS, load_dataset
 
     name = DATASETS.resolve(dataset)
     with progress(f"reading {name}"):

@@ -13,8 +13,8 @@ from askonce.cli.output import JsonFlag, console, first_process, vectors_beside,
 from askonce.errors import AskonceError
 
 if TYPE_CHECKING:
-    from askonce.serving.manifest import Serving
-    from askonce.training.loop import Tell
+    from askonce.ranking.manifest import Serving
+    from askonce.training.epochs import Tell
 
 Changes = Annotated[
     list[str] | None,
@@ -105,7 +105,7 @@ def _train_recipe(
     vectors: Path | None,
     tensorboard: bool,
 ) -> dict[str, Any]:
-    from askonce.datasets import load_dataset
+    from askonce.data.benchmarks import load_dataset
     from askonce.training.recipe import dataset_of, read_recipe
     from askonce.training.run import run_recipe
 
@@ -123,12 +123,12 @@ def _train_archive(
 ) -> None:
     from askonce.archive import open_archive
     from askonce.config import as_dict
-    from askonce.training.archive_in_place import train_on_archive
-    from askonce.training.archive_run import Wishes
+    from askonce.training.archive.in_place import train_on_archive
+    from askonce.training.archive.run import TrainOptions
 
     archive = open_archive(place, folder)
     with live(False, out or Path()) as tell:
-        trained = train_on_archive(archive, Wishes(**wishes), tell, out)
+        trained = train_on_archive(archive, TrainOptions(**wishes), tell, out)
     for name, reason in trained.missing.items():
         typer.echo(f"note: no ranker for {name}: {reason}", err=True)
     if json:

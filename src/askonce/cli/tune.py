@@ -21,7 +21,7 @@ def command(
     json: JsonFlag = False,
 ) -> None:
     """Search the ranges of a recipe on dev; the same command goes on with a stopped search."""
-    from askonce.datasets import load_dataset
+    from askonce.data.benchmarks import load_dataset
     from askonce.training.recipe import dataset_of, read_recipe
     from askonce.training.tuning import tune
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from askonce.archive import Archive, Written, open_archive
 from askonce.engine.explaining import explain
-from askonce.engine.following import Tell
 from askonce.engine.hits import NEAR, answer_hits, lent_scores, similar_hits
-from askonce.engine.keeping import Keeper, Searches
-from askonce.engine.reranking import rerank
+from askonce.engine.lifecycle.following import Tell
+from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
-from askonce.engine.search import DEPTH, Ranked
 from askonce.errors import AskonceError, NotAnEncoder
+from askonce.ranking.pipeline import DEPTH, Ranked
+from askonce.ranking.reranking import rerank
 from askonce.types import Link, Post
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Engine:
         index: str | None = None,
     ) -> None:
         self.archive, self._folder = archive, folder
-        self._keeper = Keeper(archive, folder, tell, index)
+        self._keeper = IndexManager(archive, folder, tell, index)
         self._overview: tuple[tuple[int, int], dict[str, Any]] | None = None
 
     @classmethod

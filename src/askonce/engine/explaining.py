@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from askonce.engine.results import StageScore, Why
-from askonce.engine.search import Ranked, Search
 from askonce.engine.words import shared_words
-from askonce.index.fused import zscores
-from askonce.serving.calibration import content_stems
+from askonce.ranking.calibration import content_stems
+from askonce.ranking.fusion import zscores
+from askonce.ranking.pipeline import Ranked, Search
 from askonce.types import Post
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from askonce.archive import Archive
 from askonce.engine.results import RankedAnswer, SimilarQuestion
-from askonce.engine.search import Ranked, Search
 from askonce.engine.words import shared_words
-from askonce.serving.calibration import content_stems, jaccard
+from askonce.ranking.calibration import content_stems, jaccard
+from askonce.ranking.pipeline import Ranked, Search
 from askonce.types import Post
 
 NEAR = 20  # similar questions whose answers are looked at

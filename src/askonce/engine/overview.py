@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from askonce.config import as_dict
 from askonce.engine.duplicates import find_duplicates
 from askonce.engine.results import Status
-from askonce.serving.manifest import FOLDER, read_manifest
+from askonce.ranking.manifest import FOLDER, read_manifest
 from askonce.types import Post
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ class Index(Protocol):
         """Let another process write. What was not saved may be lost."""
 
 
-class Coder(Protocol):
+class KeyEncoder(Protocol):
     """Turns texts into keys whose inner product orders candidates for a query."""
 
     @property
@@ -87,7 +87,7 @@ class WordIndex(Index, Protocol):
 class KeyIndex(Index, Protocol):
     """An index by the keys of posts."""
 
-    coder: Coder
+    coder: KeyEncoder
 
     def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
         """Make posts findable by keys (n, K) that the coder gave them; each id stands once."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from askonce.errors import AskonceError
 from askonce.index import position
-from askonce.index.base import Coder, Hit
+from askonce.index.base import Hit, KeyEncoder
 from askonce.index.graph import Graph
 from askonce.index.key_rows import KeyRows, added, removed
 from askonce.index.key_search import NOTHING, Seen
@@ -45,7 +45,7 @@ class VectorIndex:
     def __init__(
         self,
         folder: Path | None,
-        coder: Coder,
+        coder: KeyEncoder,
         writer: bool = True,
         exact_values: int = EXACT_VALUES,
     ) -> None:

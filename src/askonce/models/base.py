@@ -23,7 +23,7 @@ ViewName = Literal["text", "title", "body"]
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class EmbeddingInit:
     """What a model is told of its words, one row each; row 0 is padding, row 1 the unknown word."""
 
     vectors: Tensor  # (V, E)
@@ -32,7 +32,7 @@ class Words:
     stop: Tensor  # (V,) bool: function words
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, vectors: np.ndarray) -> "Words":
+    def of(cls, vocabulary: Vocabulary, vectors: np.ndarray) -> "EmbeddingInit":
         """The words of a vocabulary with one vector each."""
         return cls(
             vectors=torch.as_tensor(vectors, dtype=torch.float32),

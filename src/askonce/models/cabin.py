@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from askonce.errors import ConfigError
 from askonce.models import MODELS
-from askonce.models.base import Side, States, Words, WordWeights
-from askonce.models.language_model import DirectionalLSTM, LanguageModel, normal_weights
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers import last_state, masked_mean, masked_softmax
+from askonce.models.layers.language_model import DirectionalLSTM, LanguageModel, normal_weights
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -120,7 +120,7 @@ class Cabin(PairMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.query_reader = InteractiveReader(self.input_dim, config)
         self.candidate_reader = InteractiveReader(self.input_dim, config)

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import Side, States, Words, WordWeights
-from askonce.models.cells import Packing
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers import dense_layers, found_in, masked_softmax
+from askonce.models.layers.cells import Packing
+from askonce.models.layers.quasi_recurrent import GatedMean, QuasiRecurrent, distinct
 from askonce.models.pair import PairConfig, PairMatcher
-from askonce.models.quasi_recurrent import GatedMean, QuasiRecurrent, distinct
 from askonce.text.batch import Batch, View
 
 Alignment = Literal["proportional", "literal_clamp", "index", "soft"]
@@ -94,7 +94,7 @@ class QRNN(PairMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.projection = nn.Sequential(
             nn.Linear(self.input_dim, config.projection, bias=False), nn.ReLU()

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import Encoder, Matcher, Side, States, Words, WordWeights
+from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States, WordWeights
 from askonce.models.layers import WordEmbedding, cosine
-from askonce.models.poincare import (
+from askonce.models.layers.poincare import (
     RADIUS,
     candidate_key,
     clip_to_ball,
@@ -165,7 +165,7 @@ class BagMatcher(Matcher):
 
     config: BagConfig
 
-    def __init__(self, config: BagConfig, words: Words) -> None:
+    def __init__(self, config: BagConfig, words: EmbeddingInit) -> None:
         super().__init__()
         self.config = config
         self.words = WordEmbedding(words.vectors)  # not updated (section 4.3.3)
@@ -201,7 +201,7 @@ class BagEncoder(BagMatcher, Encoder):
     config: BagEncoderConfig
     sign = -1  # of a distance; a likeness has +1
 
-    def __init__(self, config: BagEncoderConfig, words: Words) -> None:
+    def __init__(self, config: BagEncoderConfig, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.head = ScoreHead(config.score, self.sign)
 
@@ -295,7 +295,7 @@ class HyperQAConcat(BagMatcher):
 
     Config = BagConfig
 
-    def __init__(self, config: BagConfig, words: Words) -> None:
+    def __init__(self, config: BagConfig, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.last = nn.Linear(2 * config.dim + 1, 1)
         nn.init.zeros_(self.last.weight)

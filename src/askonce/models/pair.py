@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from askonce.models.base import Matcher, Side, States, Words
+from askonce.models.base import EmbeddingInit, Matcher, Side, States
 from askonce.models.layers import Overlap, WordEmbedding, found_in
 from askonce.text.batch import Batch, View
 
@@ -30,7 +30,7 @@ class PairMatcher(Matcher):
 
     config: PairConfig
 
-    def __init__(self, config: PairConfig, words: Words) -> None:
+    def __init__(self, config: PairConfig, words: EmbeddingInit) -> None:
         super().__init__()
         self.config = config
         self.words = WordEmbedding(words.vectors, config.train_words)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from askonce.models import MODELS
-from askonce.models.base import Words
-from askonce.models.convolution import WindowConvolution
+from askonce.models.base import EmbeddingInit
+from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.qa_lstm import (
     AttentiveConfig,
     AttentiveMatcher,
@@ -29,7 +29,7 @@ class QaCnn(SiameseEncoder):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         # the one window per word stands for the LSTM's one state; the bias is Feng's
         self.convolution = WindowConvolution(
@@ -54,7 +54,7 @@ class AttentiveCnn(AttentiveMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, config.filters)
         self.convolution = WindowConvolution(
             self.input_dim, config.filters, config.width, "same", bias=True

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from askonce.errors import AskonceError
 from askonce.models import MODELS
-from askonce.models.base import Encoder, Side, States, Words, WordWeights
-from askonce.models.convolution import WindowConvolution
+from askonce.models.base import EmbeddingInit, Encoder, Side, States, WordWeights
 from askonce.models.layers import (
     WordEmbedding,
     cosine,
@@ -24,9 +23,10 @@ from askonce.models.layers import (
     masked_softmax,
     weighed_mean,
 )
-from askonce.models.max_pooling import masked_max, weighed_max
+from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.max_pooling import masked_max, weighed_max
+from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
-from askonce.models.recurrent import BiLSTM
 from askonce.text.batch import Batch, View
 
 Similarity = Literal["cosine", "gesd"]
@@ -53,7 +53,7 @@ class SiameseEncoder(Encoder):
 
     config: SiameseConfig
 
-    def __init__(self, config: SiameseConfig, words: Words) -> None:
+    def __init__(self, config: SiameseConfig, words: EmbeddingInit) -> None:
         super().__init__()
         self.config = config
         self.words = WordEmbedding(words.vectors, config.train_words)
@@ -103,7 +103,7 @@ class QaLstm(SiameseEncoder):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.lstm = BiLSTM(self.words.dim, config.hidden)
 
@@ -129,7 +129,7 @@ class ConvPoolingLstm(SiameseEncoder):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.lstm = BiLSTM(self.words.dim, config.hidden)
         self.convolution = WindowConvolution(
@@ -156,7 +156,7 @@ class ConvBasedLstm(SiameseEncoder):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.convolution = WindowConvolution(
             self.words.dim, config.filters, config.width, "same", bias=False
@@ -209,7 +209,7 @@ class AttentiveMatcher(PairMatcher):
 
     config: AttentiveConfig
 
-    def __init__(self, config: AttentiveConfig, words: Words, dim: int) -> None:
+    def __init__(self, config: AttentiveConfig, words: EmbeddingInit, dim: int) -> None:
         super().__init__(config, words)
         self.attention = QueryAttention(dim)
         self.dropout = nn.Dropout(config.dropout)
@@ -260,7 +260,7 @@ class AttentiveLstm(AttentiveMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, 2 * config.hidden)
         self.lstm = BiLSTM(self.input_dim, config.hidden)
 

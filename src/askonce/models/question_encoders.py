@@ -14,10 +14,10 @@ from torch.nn import functional as F
 
 from askonce.errors import ConfigError
 from askonce.models import MODELS
-from askonce.models.base import Encoder, Words
-from askonce.models.cells import Cell, ConvolutionCell, GRUCell, LSTMCell, State
+from askonce.models.base import EmbeddingInit, Encoder
 from askonce.models.layers import WordEmbedding, cosine, masked_mean
-from askonce.models.max_pooling import masked_max
+from askonce.models.layers.cells import Cell, ConvolutionCell, GRUCell, LSTMCell, State
+from askonce.models.layers.max_pooling import masked_max
 from askonce.text.batch import Batch, View
 from askonce.text.vocabulary import PAD, UNK
 
@@ -56,7 +56,7 @@ class QuestionEncoder(Encoder):
     Config: ClassVar[type[QuestionConfig]]
     config: QuestionConfig
 
-    def __init__(self, config: QuestionConfig, words: Words) -> None:
+    def __init__(self, config: QuestionConfig, words: EmbeddingInit) -> None:
         super().__init__()
         self.config = config
         self.words = WordEmbedding(words.vectors, config.train_words)
@@ -126,7 +126,7 @@ class QuestionEncoder(Encoder):
         return self.dropout(self.words(view) * weights)  # (B, T, E)
 
 
-def smooth_idf(words: Words) -> Tensor:
+def smooth_idf(words: EmbeddingInit) -> Tensor:
     """ln((1+N) / (1+df)) + 1; a word that no document has weighs a quarter of the mean."""
     counts = words.document_frequency.double()
     idf = ((1 + words.documents) / (1 + counts)).log() + 1  # (V,)

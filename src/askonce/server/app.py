@@ -9,16 +9,16 @@ from fastapi.security import APIKeyHeader, HTTPBearer
 
 from askonce import __version__
 from askonce.engine import Engine
-from askonce.server.asking import ask_routes
 from askonce.server.errors import add_error_handlers
-from askonce.server.health import health_routes
-from askonce.server.models import model_routes
 from askonce.server.observing import Observed
-from askonce.server.page import add_page
-from askonce.server.posting import read_routes, write_routes
+from askonce.server.routes.ask import ask_routes
+from askonce.server.routes.health import health_routes
+from askonce.server.routes.models import model_routes
+from askonce.server.routes.page import add_page
+from askonce.server.routes.posts import read_routes, write_routes
+from askonce.server.schemas import Error
 from askonce.server.service import Service
 from askonce.server.settings import ServerSettings
-from askonce.server.shapes import Error
 
 DESCRIPTION = "Find the questions already asked and rank the answers already given."
 _REASONS = {

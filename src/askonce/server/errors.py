@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from askonce.engine import NotReady
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder, shorten
 from askonce.index.base import IndexDamaged, IndexUnavailable
-from askonce.server.lanes import RETRY
+from askonce.server.guard.lanes import RETRY
 
 TYPES = {
     400: "bad_request",

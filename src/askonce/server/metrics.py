@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from askonce.engine import Engine
 from askonce.errors import AskonceError
-from askonce.server.lanes import Lane
+from askonce.server.guard.lanes import Lane
 
 BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.3, 0.6, 1.0, 3.0, 10.0)
 

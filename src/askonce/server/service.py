@@ -9,12 +9,12 @@ from fastapi.routing import APIRoute
 
 from askonce.engine import Engine
 from askonce.server.batching import Batcher
-from askonce.server.body import limited
-from askonce.server.found_shapes import Answer, Similar
-from askonce.server.keys import Scope
-from askonce.server.lanes import Lane
+from askonce.server.guard.body import limited
+from askonce.server.guard.keys import Scope
+from askonce.server.guard.lanes import Lane
+from askonce.server.guard.rates import Rates
 from askonce.server.metrics import Metrics
-from askonce.server.rates import Rates
+from askonce.server.schemas.found import Answer, Similar
 from askonce.server.settings import ServerSettings
 
 T = TypeVar("T")

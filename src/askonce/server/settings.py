@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from askonce.server.keys import Keys
+from askonce.server.guard.keys import Keys
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 from askonce.text.vocabulary import PAD, UNK
 
 
-class Numbers(NamedTuple):
+class TokenIds(NamedTuple):
     """One post as word codes: the row of a known word, a negative hash for an unknown one."""
 
     title: np.ndarray
@@ -81,7 +81,7 @@ class View:
 class Batch:
     """B posts as numbers; each view is padded when it is first asked for."""
 
-    posts: Sequence[Numbers]
+    posts: Sequence[TokenIds]
     device: torch.device | str = "cpu"
 
     @cached_property

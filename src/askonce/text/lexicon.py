@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from askonce.text.batch import Batch, Numbers
+from askonce.text.batch import Batch, TokenIds
 from askonce.text.tokenise import TOKENISERS
 from askonce.text.vocabulary import Vocabulary
 from askonce.types import Post, TokeniserName
@@ -43,14 +43,14 @@ class Lexicon:
         """The words that a model reads of a text."""
         return self._tokenise(text)[: self.max_words]
 
-    def numbers(self, post: Post) -> Numbers:
+    def numbers(self, post: Post) -> TokenIds:
         """One post as word codes."""
         encode = self.vocabulary.encode
-        return Numbers(encode(self.words(post.title)), encode(self.words(post.body)))
+        return TokenIds(encode(self.words(post.title)), encode(self.words(post.body)))
 
-    def line(self, text: str) -> Numbers:
+    def line(self, text: str) -> TokenIds:
         """A bare text as word codes: a title without a body."""
-        return Numbers(self.vocabulary.encode(self.words(text)), NO_WORDS)
+        return TokenIds(self.vocabulary.encode(self.words(text)), NO_WORDS)
 
     def batch(self, posts: Sequence[Post]) -> Batch:
         """Posts as one batch."""

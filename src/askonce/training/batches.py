@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models.base import Matcher
-from askonce.text.batch import Batch, Numbers
-from askonce.training.groups import Group, Right
+from askonce.text.batch import Batch, TokenIds
+from askonce.training.sampling import Group, Right
 from askonce.types import Post
 
 BUCKET = 20  # batches whose groups are sorted by length together; more would tie length to order
@@ -54,12 +54,12 @@ class GroupScorer(nn.Module):
 class Collator:
     """Makes batches of groups; keeps each post's numbers, since every epoch needs them again."""
 
-    def __init__(self, numbers: Callable[[Post], Numbers], right: Mapping[str, Right]) -> None:
+    def __init__(self, numbers: Callable[[Post], TokenIds], right: Mapping[str, Right]) -> None:
         self._encode = numbers
         self._right = right  # by id of the query
         # apart, since a query and a candidate may share an id
-        self._queries: dict[str, Numbers] = {}
-        self._candidates: dict[str, Numbers] = {}
+        self._queries: dict[str, TokenIds] = {}
+        self._candidates: dict[str, TokenIds] = {}
         self._lengths: dict[str, int] = {}  # of candidates
 
     def batches(self, groups: Sequence[Group], size: int, seed: int) -> Iterator[list[Group]]:
@@ -130,11 +130,11 @@ class Collator:
         return max([lengths[post.id] for post in group.candidates])
 
     def _read(
-        self, posts: Iterable[Post], kept: dict[str, Numbers]
-    ) -> tuple[list[Numbers], list[int]]:
+        self, posts: Iterable[Post], kept: dict[str, TokenIds]
+    ) -> tuple[list[TokenIds], list[int]]:
         """The distinct posts as numbers, and for each post its place among them."""
         place: dict[str, int] = {}
-        distinct: list[Numbers] = []
+        distinct: list[TokenIds] = []
         places = []
         for post in posts:
             where = place.setdefault(post.id, len(distinct))
@@ -143,7 +143,7 @@ class Collator:
             places.append(where)
         return distinct, places
 
-    def _numbers(self, post: Post, kept: dict[str, Numbers]) -> Numbers:
+    def _numbers(self, post: Post, kept: dict[str, TokenIds]) -> TokenIds:
         found = kept.get(post.id)
         if found is None:
             found = kept[post.id] = self._encode(post)

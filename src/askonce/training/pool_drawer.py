@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from askonce.datasets.pools import stable_hash
+from askonce.data.benchmarks.pools import stable_hash
 from askonce.index.lexical import LexicalIndex
-from askonce.training.archive_labels import Example
+from askonce.training.archive.labels import Example
 from askonce.types import Pool, Post
 
 TRAIN_NEAR, TRAIN_RANDOM = 15, 15  # wrong candidates beside those that are known to be wrong

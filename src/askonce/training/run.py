@@ -6,7 +6,7 @@ from typing import Any
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
-from askonce.training.loop import Tell, train
+from askonce.training.epochs import Tell, train
 from askonce.training.prepare import start_from, untrained
 from askonce.training.processes import launched
 from askonce.training.recipe import Recipe

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.errors import ConfigError, MissingExtra
-from askonce.training.loop import Tell, train
+from askonce.training.epochs import Tell, train
 from askonce.training.prepare import untrained
 from askonce.training.recipe import read_recipe, read_table
 from askonce.types import Dataset

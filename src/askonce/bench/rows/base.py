@@ -16,7 +16,7 @@ from askonce.evaluation import Run, TieRule, pools_to_run
 from askonce.types import Pool
 
 if TYPE_CHECKING:
-    from askonce.training.loop import Tell
+    from askonce.training.epochs import Tell
 
 
 @dataclass(frozen=True)

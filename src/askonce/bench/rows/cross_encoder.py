@@ -22,8 +22,8 @@ from askonce.config import as_dict
 from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
-from askonce.training.groups import Group, GroupSampler
 from askonce.training.recipe import Negatives
+from askonce.training.sampling import Group, GroupSampler
 from askonce.types import Dataset, Pool
 
 BATCH = 32  # pairs that are scored at once

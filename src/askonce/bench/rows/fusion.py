@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from askonce.bench.ranks import mean_ranks
+from askonce.bench.report.ranks import mean_ranks
 from askonce.bench.rows.base import Outcome, Row, Task
 from askonce.bench.store import Facts, StoredCell
 from askonce.errors import AskonceError

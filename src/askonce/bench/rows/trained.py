@@ -52,7 +52,7 @@ class TrainedRow(Row):
 
     def run(self, task: Task) -> Outcome:
         """Train in the cell's folder, going on where a stopped run ended; then score."""
-        from askonce.training.loop import train
+        from askonce.training.epochs import train
         from askonce.training.processes import launched
 
         need_texts(self, task.data)
@@ -94,7 +94,7 @@ def _start(
 ) -> Ranker:
     """The ranker that training begins with."""
     from askonce.training.prepare import start_from, untrained
-    from askonce.training.pretrain_run import pretrain_recipe
+    from askonce.training.pretraining.run import pretrain_recipe
 
     if pretraining is None:
         return untrained(recipe, dataset, task.vectors)

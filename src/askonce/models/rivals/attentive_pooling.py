@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import Side, States, Words, WordWeights
-from askonce.models.convolution import WindowConvolution
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers import cosine, masked_softmax
+from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
-from askonce.models.recurrent import BiLSTM
 from askonce.text.batch import Batch, View
 
 
@@ -49,7 +49,7 @@ class AttentivePoolingMatcher(PairMatcher):
     What each text gives to G is read once; two batched products and the pooling remain per pair.
     """
 
-    def __init__(self, config: PairConfig, words: Words, dim: int) -> None:
+    def __init__(self, config: PairConfig, words: EmbeddingInit, dim: int) -> None:
         super().__init__(config, words)
         self.attention = AttentivePooling(dim)
         self.lift = FeatureLift(self.feature_dim)
@@ -102,7 +102,7 @@ class ApCnn(AttentivePoolingMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, config.filters)
         self.convolution = WindowConvolution(
             self.input_dim, config.filters, config.width, "same", bias=True
@@ -126,7 +126,7 @@ class ApBiLstm(AttentivePoolingMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, 2 * config.hidden)
         self.lstm = BiLSTM(self.input_dim, config.hidden)
 

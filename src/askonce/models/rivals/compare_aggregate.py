@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import Side, States, Words, WordWeights
-from askonce.models.convolution import WindowConvolution
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers import masked_mean, masked_softmax, safe_norm
+from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -35,7 +35,7 @@ class CompareAggregate(PairMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         dim = config.dim
         self.dropout = nn.Dropout(config.dropout)

@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import Side, States, Words
+from askonce.models.base import EmbeddingInit, Side, States
 from askonce.models.ctrn import LogOdds
 from askonce.models.layers import masked_mean
 from askonce.models.pair import PairConfig, PairMatcher
@@ -34,7 +34,7 @@ class LstmMlp(PairMatcher):
 
     config: Config
 
-    def __init__(self, config: Config, words: Words) -> None:
+    def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.projection = nn.Sequential(
             nn.Linear(self.input_dim, config.projection, bias=False), nn.ReLU()

@@ -1,0 +1,1 @@
+"""From a store to a report: tables, figures, HTML and Markdown."""

@@ -1,0 +1,159 @@
+"""The words of answers that CABIN goes by (tables 7, 8 and 9 of its paper)."""
+
+from collections.abc import Iterator, Sequence
+
+from askonce.bench.report.blocks import Block
+from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures.attention import ATTENTIVE, answer_weights
+from askonce.bench.report.inside import (
+    EXAMPLES,
+    Scene,
+    best_first,
+    ranker_of,
+    rankings,
+    recipe_of,
+    right_answer,
+    rows_of,
+    scenes,
+    shortened,
+)
+from askonce.bench.report.prose import Cell, Prose, Span, plain
+from askonce.bench.report.results import Line
+from askonce.bench.store import Store
+from askonce.ranker import Ranker
+from askonce.types import Pool, Post
+
+SHOWN = 5
+TOP = 3  # words, and answers
+QUESTION_WORDS, ANSWER_WORDS = 40, 60
+
+
+@FIGURES.add("salient-words")
+def salient_words(store: Store) -> list[Block]:
+    """Three tables for each dataset with a CABIN, as far as there are rows for them."""
+    return [
+        block
+        for scene in scenes(store, "cabin")
+        for row, ranker in scene.opened("cabin")
+        for block in _tables(scene, row, ranker)
+    ]
+
+
+def _tables(scene: Scene, row: Line, ranker: Ranker) -> Iterator[Block]:
+    yield _attended(scene, row, ranker)
+    yield _jumps(scene, row, ranker)
+    without = [other for other in rows_of(scene.table, "cabin") if not jumps(other)]
+    if without and jumps(row) and (other := ranker_of(without[0])) is not None:
+        yield _with_and_without(scene, (row, ranker), (without[0], other))
+
+
+def jumps(row: Line) -> bool:
+    """Whether a CABIN has the context jump; CABIN-J has not."""
+    return bool(recipe_of(row)["options"].get("jump", True))
+
+
+def _attended(scene: Scene, row: Line, ranker: Ranker) -> Block:
+    """Table 7."""
+    others = scene.rows(*(model for model in ATTENTIVE if model != "cabin"))
+    others = best_first(others, scene.table.metric)[:1]
+    rankers = {row.model: ranker}
+    rankers |= {other.model: found for other in others if (found := ranker_of(other)) is not None}
+    rows: list[list[Cell]] = []
+    for pool in scene.examples(SHOWN):
+        answer = right_answer(pool)
+        rows.append([_question(pool)])
+        rows += [
+            [plain(name), top_words(found, pool.query, answer, numbers=True)]
+            for name, found in rankers.items()
+        ]
+    beside = f" and by {others[0].model}, the best other row that attends" if others else ""
+    about = (
+        f"A right answer with the three words that are given most weight, by {row.model}{beside}. "
+        f"{EXAMPLES}"
+    )
+    return Prose(f"Salient words: {scene.name}", about, ["row", "right answer"], rows)
+
+
+def _jumps(scene: Scene, row: Line, ranker: Ranker) -> Block:
+    """Table 8."""
+    pools = scene.examples(SHOWN)
+    ranked = rankings(row, [pool.query.id for pool in pools])
+    rows: list[list[Cell]] = []
+    for pool in pools:
+        rows.append([_question(pool)])
+        rows.append([plain("right"), jump_words(ranker, pool.query, right_answer(pool))])
+        if (wrong := _best_wrong(pool, ranked[pool.query.id])) is not None:
+            rows.append([plain("wrong"), jump_words(ranker, pool.query, wrong)])
+    about = (
+        f"The two words of a right answer, and of the wrong one that {row.model} ranks highest, "
+        "whose context jump is most like the question (T@1, T@2, bold) and least (B@1, B@2, "
+        f"underlined), by q2·E_t of eq. 13. {EXAMPLES}"
+    )
+    return Prose(f"Words by context jump: {scene.name}", about, ["answer", "words"], rows)
+
+
+def _with_and_without(scene: Scene, one: tuple[Line, Ranker], other: tuple[Line, Ranker]) -> Block:
+    """Table 9."""
+    pools = scene.examples(2)
+    queries = [pool.query.id for pool in pools]
+    ranked = [rankings(row, queries) for row, _ in (one, other)]
+    rows: list[list[Cell]] = []
+    for pool in pools:
+        rows.append([_question(pool)])
+        by_id = {c.id: (c, n) for c, n in zip(pool.candidates, pool.labels, strict=True)}
+        for place in range(min(TOP, len(pool.candidates))):
+            cells: list[Cell] = [plain(f"{place + 1}")]
+            for (_, ranker), found in zip((one, other), ranked, strict=True):
+                answer, label = by_id[found[pool.query.id][place]]
+                mark = [Span("✓", "bold")] if label > 0 else []
+                cells.append([*mark, *top_words(ranker, pool.query, answer)])
+            rows.append(cells)
+    about = (
+        "The first three answers with and without the context jump, right ones marked ✓, their "
+        f"three salient words bold. {EXAMPLES}"
+    )
+    header = ["rank", one[0].model, other[0].model]
+    return Prose(f"CABIN and CABIN-J: {scene.name}", about, header, rows)
+
+
+def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = False) -> Cell:
+    """An answer with the three words of most attention bold, and their weights if wanted."""
+    words, weights = answer_weights(ranker, question, answer)
+    ((_, values),) = weights.items()
+    top = _order(values)[:TOP]
+    marks = {n: Span(f"{words[n]} ({values[n]:.4f})" if numbers else words[n], "bold") for n in top}
+    return _marked(words, marks)
+
+
+def jump_words(ranker: Ranker, question: Post, answer: Post) -> Cell:
+    """An answer with the words of the two greatest and the two least similarities marked."""
+    entry = next(
+        entry
+        for entry in ranker.explain(question, answer).words
+        if entry.side == "candidate" and entry.kind == "similarity"
+    )
+    order = _order(entry.weights)  # softmax keeps the order of q2·E_t
+    marks = {n: Span(f"{entry.words[n]} (B@{k})", "under") for k, n in enumerate(order[:-3:-1], 1)}
+    marks |= {n: Span(f"{entry.words[n]} (T@{k})", "bold") for k, n in enumerate(order[:2], 1)}
+    return _marked(entry.words, marks)
+
+
+def _order(values: Sequence[float]) -> list[int]:
+    """Places from the greatest value to the least; the earlier of equals first."""
+    return sorted(range(len(values)), key=lambda n: -values[n])
+
+
+def _marked(words: Sequence[str], marks: dict[int, Span]) -> Cell:
+    """The words as far as the last marked one or a few dozen; what follows is left out."""
+    end = max([ANSWER_WORDS, *(n + 1 for n in marks)])
+    spans = [marks.get(n, Span(word)) for n, word in enumerate(words[:end])]
+    return [*spans, *([Span("…")] if len(words) > end else [])]
+
+
+def _best_wrong(pool: Pool, ranked: Sequence[str]) -> Post | None:
+    wrong = {post.id: post for post in pool.negatives}
+    return next((wrong[name] for name in ranked if name in wrong), None)
+
+
+def _question(pool: Pool) -> Cell:
+    return plain(shortened(pool.query.text, QUESTION_WORDS))

@@ -1,0 +1,15 @@
+"""Readers of benchmark data: each a pure function from a folder, as published, to a Dataset."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from askonce.registry import Registry
+from askonce.types import Dataset
+
+Reader = Callable[[Path], Dataset]
+DATASETS: Registry[Reader] = Registry("dataset", "askonce.data.benchmarks")
+
+
+def load_dataset(name: str, folder: Path | str) -> Dataset:
+    """Read a registered dataset from its own folder, or from the folder that holds its folder."""
+    return DATASETS[name](Path(folder))

@@ -1,0 +1,1 @@
+"""Encode a whole archive in shards, on one or many processes."""

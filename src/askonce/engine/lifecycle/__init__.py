@@ -1,0 +1,1 @@
+"""Open, follow, swap and close what serves."""

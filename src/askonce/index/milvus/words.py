@@ -1,0 +1,124 @@
+"""BM25 search by Milvus, with our own words."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from askonce.index.base import Hit
+from askonce.index.milvus.client import MOST, WRITE_SECONDS
+from askonce.index.milvus.collection import (
+    BATCH,
+    LONGEST_ID,
+    TIES,
+    MilvusCollection,
+    as_id,
+    as_key,
+    one_of,
+)
+from askonce.index.stems import Stems
+from askonce.types import Post, TokeniserName
+
+FORMAT = 1
+K1, B = 1.2, 0.75  # as the embedded index
+LONGEST = 65_535  # bytes of a text, as Milvus allows; what comes after them is not searched
+QUERY_WORDS = 256  # a pasted log file is no better a query than its first words
+NONE = "zq"  # the word of a post without words
+_PLAIN = re.compile("[a-z0-9]+")
+
+
+class MilvusWords(MilvusCollection):
+    """Posts by their words. Milvus weighs them by BM25; which words there are, we decide."""
+
+    def __init__(
+        self, address: str, name: str, tokeniser: TokeniserName = "words", writer: bool = True
+    ) -> None:
+        self.terms = Stems(tokeniser)
+        made = {"kind": "words", "format": FORMAT, "tokeniser": tokeniser}
+        super().__init__(address, name, made, writer)
+
+    def search(self, text: str, k: int = 10) -> list[Hit]:
+        """The k posts that match best, best first; equal scores come in the order of ids."""
+        query = self._query(text)
+        if not query or k < 1:
+            return []
+        hits = self._hits(query, k + 1)
+        if len(hits) > k and hits[k].score == hits[k - 1].score:
+            hits = self._hits(query, k + TIES)
+        return hits[:k]
+
+    def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
+        """BM25 of each of these posts; 0 where no word is shared."""
+        query = self._query(text)
+        found: dict[str, float] = {}
+        if query and ids:
+            # milvus-lite weighs words by those posts alone that a filter leaves
+            wanted = {} if self._milvus.is_lite else {"filter": one_of(ids)}
+            found = dict(self._hits(query, MOST if self._milvus.is_lite else len(ids), **wanted))
+        return np.array([found.get(post_id, 0.0) for post_id in ids])
+
+    def _create(self) -> None:
+        from pymilvus import DataType, Function, FunctionType
+
+        schema = self._milvus.client.create_schema()
+        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
+        # every analyser leaves words of plain letters and digits as they are; all know this one
+        schema.add_field(
+            "text",
+            DataType.VARCHAR,
+            max_length=LONGEST,
+            enable_analyzer=True,
+            analyzer_params={"tokenizer": "standard"},
+        )
+        schema.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
+        schema.add_function(
+            Function(
+                name="bm25",
+                function_type=FunctionType.BM25,
+                input_field_names=["text"],
+                output_field_names=["words"],
+            )
+        )
+        weights = {"bm25_k1": K1, "bm25_b": B}
+        kind = {"index_type": "SPARSE_INVERTED_INDEX", "metric_type": "BM25"}
+        # twice "params": pymilvus takes one away, and milvus-lite looks for the other
+        self._milvus.create(self.name, schema, "words", **kind, params={"params": weights})
+
+    def _open(self) -> None:
+        super()._open()
+        if self._milvus.is_file and self._writable:
+            self._write_anew()
+
+    def _write_anew(self) -> None:
+        """Put all posts together again.
+
+        milvus-lite weighs words within each of its files, and a file is made whenever it is closed:
+        a new post would be weighed as if there were no others.
+        """
+        client = self._milvus.client
+        rows = client.query_iterator(self.name, output_fields=["id", "text"], batch_size=BATCH)
+        while batch := rows.next():
+            client.upsert(self.name, batch, timeout=WRITE_SECONDS)
+        rows.close()
+
+    def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]:
+        return [{"id": as_key(post.id), "text": self._text(post.text)} for post in posts]
+
+    def _text(self, text: str) -> str:
+        words = " ".join(map(_plain, self.terms(text))) or NONE
+        return words if len(words) <= LONGEST else words[:LONGEST].rpartition(" ")[0] or NONE
+
+    def _query(self, text: str) -> str:
+        return " ".join(map(_plain, self.terms(text)[:QUERY_WORDS]))
+
+    def _hits(self, query: str, limit: int, **options: Any) -> list[Hit]:  # noqa: ANN401
+        found = self._search(query, "words", limit, **options)
+        # milvus-lite calls it a distance and puts a minus before it
+        hits = [Hit(as_id(hit["id"]), abs(float(hit["distance"]))) for hit in found]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def _plain(word: str) -> str:
+    """A word in letters and digits alone, at which no analyser takes offence."""
+    return word if _PLAIN.fullmatch(word) else f"{NONE}{word.encode().hex()}"

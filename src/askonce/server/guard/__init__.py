@@ -1,0 +1,1 @@
+"""Keys, limits, rates and timeouts: what a request must pass."""

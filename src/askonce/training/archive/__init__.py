@@ -1,0 +1,1 @@
+"""`askonce train ARCHIVE`: labels, splits, pools, candidates, selection."""

@@ -1,0 +1,76 @@
+"""How far the training of an archive has come, in a file that a running server shows."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from askonce.training.epochs import Tell
+
+FILE = "progress.json"
+WRITE_EVERY = 1.0  # seconds between two writes while steps are told
+BEAT_EVERY = 15.0  # seconds after which a silent training says that it is alive
+
+
+@contextmanager
+def shown(folder: Path, seconds: float, tell: Tell) -> Iterator[Tell]:
+    """Tell as before, and keep the file up to date until the training ends; then remove it.
+
+    ``seconds`` are those that it may take. The file is touched while nothing is told: one that is
+    old is of a training that died.
+    """
+    progress = _Progress(folder / FILE, seconds)
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_EVERY):
+            progress.write()
+
+    thread = threading.Thread(target=beat, name="progress", daemon=True)
+    thread.start()
+
+    def both(kind: str, figures: dict[str, Any]) -> None:
+        progress.take(kind, figures)
+        tell(kind, figures)
+
+    try:
+        yield both
+    finally:
+        ended.set()
+        thread.join()
+        progress.path.unlink(missing_ok=True)
+
+
+class _Progress:
+    def __init__(self, path: Path, seconds: float) -> None:
+        self.path, self._seconds = path, seconds
+        self._begin, self._written = time.monotonic(), 0.0
+        self._now: dict[str, Any] = {"history": []}
+        self._lock = threading.Lock()
+
+    def take(self, kind: str, figures: dict[str, Any]) -> None:
+        """Note what was told; steps come by the hundred, so not each of them is written."""
+        if kind == "text":
+            task, colon, text = figures["text"].partition(": ")
+            self._now = {"text": text, "task": task} if colon else {"text": task}
+            self._now["history"] = []
+        elif kind == "step":
+            self._now |= {key: figures[key] for key in ("epoch", "done", "of", "loss")}
+        elif kind == "epoch" and "loss" in figures:
+            record = {key: figures[key] for key in ("epoch", "loss", "dev")}
+            self._now["history"] = [*self._now["history"], record]
+        if kind != "step" or time.monotonic() - self._written >= WRITE_EVERY:
+            self.write()
+
+    def write(self) -> None:
+        """Put what is known into the file, whole."""
+        with self._lock:
+            self._written = time.monotonic()
+            share = min(1.0, (self._written - self._begin) / self._seconds)
+            aside = self.path.with_name(f"{FILE}.new")
+            aside.write_text(json.dumps(self._now | {"share": round(share, 3)}), "utf-8")
+            os.replace(aside, self.path)

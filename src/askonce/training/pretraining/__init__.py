@@ -1,0 +1,1 @@
+"""Pre-training on raw text: encoder-decoder and language models."""

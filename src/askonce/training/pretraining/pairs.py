@@ -1,0 +1,98 @@
+"""What an encoder-decoder learns from: texts that should lead to a title, without any new label."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from askonce.data.benchmarks.pools import stable_hash
+from askonce.errors import AskonceError
+from askonce.types import Dataset, Post
+
+HELD_OUT, MOST_HELD_OUT = 0.05, 2_000  # share and number of questions; the authors hold out 2,000
+
+
+class Example(NamedTuple):
+    """Two contexts, each of which should lead to the target; a body may be empty."""
+
+    title: str
+    body: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Examples to learn from, and those of questions that no training example mentions."""
+
+    train: list[Example]
+    heldout: list[Example]
+
+
+class _Source(NamedTuple):
+    questions: tuple[Post, ...]  # all whose titles are read or written
+    example: Example
+
+
+def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
+    """The examples of any dataset.
+
+    Each question with a title and a body is one. So is each training question with a right answer
+    as its body. Two questions that are marked as alike are two, one each way; marks of dev and test
+    questions are not read. A seeded hash of their ids says which questions are held out; they and
+    questions of the same title are in no training example.
+    """
+    own, marked = list(_own(dataset)), list(_marked(dataset))
+    ids = sorted({source.questions[0].id for source in own}, key=lambda id: stable_hash(seed, id))
+    if len(ids) < 2:
+        raise AskonceError(
+            f"{dataset.name!r} has {len(ids)} questions with a title and a body or a right answer; "
+            "pre-training needs at least 2"
+        )
+    held = set(ids[: min(max(1, round(HELD_OUT * len(ids))), MOST_HELD_OUT)])
+    heldout = [source for source in own if source.questions[0].id in held]
+    titles = {_plain(source.example.target) for source in heldout}
+    train = [
+        source.example
+        for source in [*own, *marked]
+        if not any(post.id in held or _plain(post.title) in titles for post in source.questions)
+    ]
+    if not train:
+        raise AskonceError(f"all questions of {dataset.name!r} have one title; nothing to learn")
+    return Pairs(train, [source.example for source in heldout])
+
+
+def _own(dataset: Dataset) -> Iterator[_Source]:
+    """A question's body, or a right answer to it, leads to its title."""
+    queries = (pool.query for pool in dataset.role("train"))
+    for post in _once([*dataset.posts.values(), *queries]):
+        if post.kind == "question" and post.title and post.body:
+            yield _Source((post,), Example(post.title, post.body, post.title))
+    for pool in dataset.role("train"):
+        query = pool.query
+        for post in pool.positives:
+            if post.kind == "answer" and query.title:
+                yield _Source((query,), Example(query.title, post.text, query.title))
+
+
+def _marked(dataset: Dataset) -> Iterator[_Source]:
+    """Each of two questions that are marked as alike leads to the other's title."""
+    kept_apart = {
+        pool.query.id
+        for name in {dataset.dev, dataset.test} & dataset.splits.keys()
+        for pool in dataset.split(name)
+    }
+    for pool in dataset.role("train"):
+        for post in pool.positives:
+            pair = (pool.query, post)
+            if post.kind != "question" or not kept_apart.isdisjoint(p.id for p in pair):
+                continue
+            for one, other in (pair, pair[::-1]):
+                if one.title and other.title:
+                    yield _Source(pair, Example(one.title, one.body, other.title))
+
+
+def _once(posts: Iterable[Post]) -> Iterable[Post]:
+    return {post.id: post for post in posts}.values()
+
+
+def _plain(title: str) -> str:
+    return " ".join(title.casefold().split())

@@ -1,0 +1,35 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askonce.ranking.calibration import Calibration, jaccard
+from askonce.ranking.votes import VoteWeights, doublings
+
+
+def test_votes_count_by_doublings_and_against():
+    assert [doublings(votes) for votes in (None, 0, 1, 3, 7, -3)] == [0, 0, 1, 2, 3, -2]
+    blend = VoteWeights(votes=0.5, accepted=2.0)
+    assert blend.bonus(3, accepted=True) == 3.0
+    assert blend.bonus(-1, accepted=False) == -0.5
+    assert blend.bonus(None, accepted=False) == 0.0
+
+
+def test_probability_by_hand():
+    calibration = Calibration(-2.0, {"bm25": 0.5, "shared": 4.0})
+    told = calibration.probability({"bm25": 2.0, "shared": 0.5, "other": 9.0})
+    assert told == pytest.approx(1 / (1 + math.exp(-1.0)))
+    assert calibration.probability({}) == pytest.approx(1 / (1 + math.exp(2.0)))
+
+
+@given(st.integers(-1000, 1000), st.integers(-1000, 1000))
+def test_a_higher_score_is_never_less_probable(one, other):
+    calibration = Calibration(-1.0, {"bm25": 0.3})
+    low, high = (calibration.probability({"bm25": x}) for x in sorted((one, other)))
+    assert 0 < low <= high < 1
+
+
+def test_shared_words():
+    assert jaccard({"a", "b"}, {"b", "c"}) == pytest.approx(1 / 3)
+    assert jaccard(set(), set()) == 0.0
