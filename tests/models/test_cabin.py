@@ -161,7 +161,7 @@ def test_a_matcher_reads_as_its_language_models_do():
     model.load_language_models(asking, answering)
     view = batch(QUERIES).text
     for side, language in (("query", asking), ("candidate", answering)):
-        hidden = model.states(view, model.words(view), side)[0]
+        hidden = model.states(view, model.words(view), side)["hidden"]
         expected = language.recurrence(model.words(view), view.lengths)
         assert (hidden == expected).all()
         assert not hidden.requires_grad

@@ -304,10 +304,10 @@ class HyperQAConcat(BagMatcher):
 
     def read(self, batch: Batch, side: Side) -> States:
         """The vector of each text."""
-        return States(batch.text, (self.vectors(batch),))
+        return States(batch.text, per_text={"vector": self.vectors(batch)})
 
     def match(self, query: States, candidate: States) -> Tensor:
         """A linear layer on [y_q; y_a; d(y_q, y_a)] (section 4.3.3)."""
-        (one,), (other,) = query.parts, candidate.parts  # (B, d) each
+        one, other = query["vector"], candidate["vector"]  # (B, d) each
         apart = distance(one, other, RADIUS).unsqueeze(-1)  # (B, 1)
         return self.last(torch.cat([one, other, apart], dim=-1)).squeeze(-1)  # (B,)

@@ -219,16 +219,17 @@ class AttentiveMatcher(PairMatcher):
     def word_states(self, view: View, vectors: Tensor) -> Tensor:
         """One state (B, T, D) per word."""
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """The pooled vector of a query; the states of a candidate and what attention adds up."""
         states = self.word_states(view, vectors)  # (B, T, D)
         if side == "query":
-            return (POOLINGS[self.config.pooling](states, view.mask),)  # (B, D)
-        return states, self.attention.of_state(states)  # (B, T, D) each
+            pooled = POOLINGS[self.config.pooling](states, view.mask)  # (B, D)
+            return States(view, per_text={"vector": pooled})
+        return States(view, {"states": states, "keys": self.attention.of_state(states)})
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Similarity of the query and of the candidate as the query sees it."""
-        asked, answer = query.parts[0], self.vector(query, candidate)  # (B, D) each
+        asked, answer = query["vector"], self.vector(query, candidate)  # (B, D) each
         similarity = SIMILARITIES[self.config.similarity]
         return self.lift(similarity(self.dropout(asked), self.dropout(answer)), features)  # (B,)
 
@@ -236,11 +237,11 @@ class AttentiveMatcher(PairMatcher):
         """The candidate's pooled vector, given the query."""
         weights = self.weights(query, candidate)  # (B, T)
         pool = weighed_max if self.config.pooling == "max" else weighed_mean
-        return pool(candidate.parts[0], weights, candidate.view.mask)  # (B, D), eq. 13
+        return pool(candidate["states"], weights, candidate.view.mask)  # (B, D), eq. 13
 
     def weights(self, query: States, candidate: States) -> Tensor:
         """Attention over the candidate's words."""
-        return self.attention(candidate.parts[1], query.parts[0], candidate.view.mask)  # (B, T)
+        return self.attention(candidate["keys"], query["vector"], candidate.view.mask)  # (B, T)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Attention over the candidate's words."""
