@@ -6,7 +6,7 @@ import torch
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, States
-from askonce.models.layers import cosine, masked_mean
+from askonce.models.layers.functional import cosine, masked_mean
 from askonce.models.rivals.attentive_pooling import ApBiLstm, ApCnn, AttentivePooling
 from askonce.models.rivals.qa_bilstm import QaBiLstm
 from askonce.text.batch import Batch, TokenIds, View

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from askonce.models.base import EmbeddingInit, States
-from askonce.models.layers.max_pooling import masked_max
+from askonce.models.layers.functional import masked_max
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
 from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm

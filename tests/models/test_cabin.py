@@ -12,7 +12,7 @@ from torch import Tensor
 from askonce.errors import ConfigError
 from askonce.models.base import EmbeddingInit
 from askonce.models.cabin import Cabin, InteractiveReader, context_jump, sentence_vector
-from askonce.models.layers.language_model import LanguageModel
+from askonce.models.language_model import LanguageModel
 from askonce.text.batch import Batch, TokenIds
 
 QUERIES = [[2, 3, 4], [5], [6, 7, 8, 9, 3, -44]]

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import last_state, masked_mean, masked_softmax
-from askonce.models.layers.language_model import DirectionalLSTM, LanguageModel, normal_weights
+from askonce.models.language_model import DirectionalLSTM, LanguageModel, normal_weights
+from askonce.models.layers.functional import last_state, masked_mean, masked_softmax
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 

@@ -6,6 +6,7 @@ training vary in length. ``read`` and ``match`` go by padded states, which can b
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -13,9 +14,10 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import dense_layers, found_in, masked_softmax
 from askonce.models.layers.cells import Packing
+from askonce.models.layers.functional import masked_softmax
 from askonce.models.layers.quasi_recurrent import GatedMean, QuasiRecurrent, distinct
+from askonce.models.layers.words import occurs_in
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -58,6 +60,14 @@ def aligned(own: Tensor, partner: Tensor, steps: int, alignment: Alignment) -> T
     else:
         place = t
     return place.minimum(partner) - 1  # (T, B)
+
+
+def dense_layers(sizes: list[int], dropout: float) -> nn.Sequential:
+    """ReLU layers with dropout before each, then one linear output without activation."""
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(sizes):
+        layers += [nn.Dropout(dropout), nn.Linear(fan_in, fan_out), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
 
 
 class LogOdds(nn.Module):
@@ -115,7 +125,7 @@ class QRNN(PairMatcher):
         vectors = self.words(view)  # (B, T, E)
         if not self.config.flags:
             return vectors
-        return torch.cat([vectors, found_in(view, partner).unsqueeze(-1)], dim=-1)  # (B, T, E+1)
+        return torch.cat([vectors, occurs_in(view, partner).unsqueeze(-1)], dim=-1)  # (B, T, E+1)
 
     def windows(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """The distinct words, projected (U, m), and the windows (B, T, width) over them."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models.base import EmbeddingInit, Matcher, Side, States
-from askonce.models.layers import Overlap, WordEmbedding, found_in
+from askonce.models.layers.words import Overlap, WordEmbedding, occurs_in
 from askonce.text.batch import Batch, View
 
 
@@ -85,7 +85,7 @@ class PairMatcher(Matcher):
         return self.overlap(query, candidate)  # (B, 4)
 
     def _flagged(self, view: View, partner: View, side: Side) -> States:
-        flag = found_in(view, partner).unsqueeze(-1).to(self.words.weight.dtype)  # (B, T, 1)
+        flag = occurs_in(view, partner).unsqueeze(-1).to(self.words.weight.dtype)  # (B, T, 1)
         vectors = torch.cat([self.words(view), flag], dim=-1)  # (B, T, E+1)
         return self.states(view, vectors, side)
 

@@ -14,18 +14,19 @@ from torch import Tensor, nn
 from askonce.errors import AskonceError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder, Side, States, WordWeights
-from askonce.models.layers import (
-    WordEmbedding,
+from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.functional import (
     cosine,
     gesd,
     last_state,
+    masked_max,
     masked_mean,
     masked_softmax,
-    weighed_mean,
+    weighted_max,
+    weighted_mean,
 )
-from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.layers.max_pooling import masked_max, weighed_max
 from askonce.models.layers.recurrent import BiLSTM
+from askonce.models.layers.words import WordEmbedding
 from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -139,7 +140,7 @@ class ConvPoolingLstm(SiameseEncoder):
     def pool(self, view: View, vectors: Tensor) -> Tensor:
         """Greatest value of each filter, eqs. 8 and 9."""
         states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
-        return self.convolution.greatest(states, view.mask).tanh()  # (B, c)
+        return self.convolution.max_pool(states, view.mask).tanh()  # (B, c)
 
 
 @MODELS.add("conv-based-lstm")
@@ -236,7 +237,7 @@ class AttentiveMatcher(PairMatcher):
     def vector(self, query: States, candidate: States) -> Tensor:
         """The candidate's pooled vector, given the query."""
         weights = self.weights(query, candidate)  # (B, T)
-        pool = weighed_max if self.config.pooling == "max" else weighed_mean
+        pool = weighted_max if self.config.pooling == "max" else weighted_mean
         return pool(candidate["states"], weights, candidate.view.mask)  # (B, D), eq. 13
 
     def weights(self, query: States, candidate: States) -> Tensor:

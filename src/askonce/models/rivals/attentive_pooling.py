@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import cosine, masked_softmax
 from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.functional import cosine, masked_softmax
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
 from askonce.text.batch import Batch, View

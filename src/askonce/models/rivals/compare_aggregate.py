@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import masked_mean, masked_softmax, safe_norm
 from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.functional import masked_mean, masked_softmax, safe_norm
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -70,7 +70,7 @@ class CompareAggregate(PairMatcher):
         compared = candidate["words"] * self.attend(query, candidate)[1]  # (B, Ta, D)
         mask = candidate.view.mask
         widths = cast(Iterable[WindowConvolution], self.filters)
-        greatest = [filters.greatest(compared, mask) for filters in widths]  # (B, D) each
+        greatest = [filters.max_pool(compared, mask) for filters in widths]  # (B, D) each
         hidden = self.hidden(torch.cat(greatest, dim=-1).relu()).tanh()  # (B, D)
         return self.output(torch.cat([hidden, features], dim=-1)).squeeze(-1)  # (B,)
 

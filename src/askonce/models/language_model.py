@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models.base import EmbeddingInit
-from askonce.models.layers import WordEmbedding
+from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import View
 from askonce.text.vocabulary import PAD
 

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from askonce.models.layers import masked_mean, weighed_mean
-from askonce.models.layers.max_pooling import masked_max, weighed_max
+from askonce.models.layers.functional import masked_max, masked_mean, weighted_max, weighted_mean
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def test_values_with_and_without_gradient(words):
     for grad in (True, False):
         with torch.set_grad_enabled(grad):
             torch.testing.assert_close(masked_max(states, mask), expected[0])
-            torch.testing.assert_close(weighed_max(states, weights, mask), expected[1])
+            torch.testing.assert_close(weighted_max(states, weights, mask), expected[1])
     assert torch.equal(states, before)  # padding is filled in a copy
 
 
@@ -36,7 +35,7 @@ def test_states_that_lie_in_another_order(words):
     turned = states.detach().transpose(0, 1).contiguous().transpose(0, 1).requires_grad_()
     torch.testing.assert_close(masked_max(turned, mask), masked_max(states, mask))
     torch.testing.assert_close(
-        weighed_max(turned, weights, mask), weighed_max(states, weights, mask)
+        weighted_max(turned, weights, mask), weighted_max(states, weights, mask)
     )
 
 
@@ -44,13 +43,13 @@ def test_values_below_zero_win_over_padding(words):
     states, weights, mask = words
     low = -states.detach().abs() - 1
     assert (masked_max(low, mask) < -1).all()
-    assert (weighed_max(low, weights.detach() + 0.1, mask) < 0).all()
+    assert (weighted_max(low, weights.detach() + 0.1, mask) < 0).all()
 
 
 def test_gradients(words):
     states, weights, mask = words
     assert torch.autograd.gradcheck(lambda s: masked_max(s, mask), (states,))
-    assert torch.autograd.gradcheck(lambda s, w: weighed_max(s, w, mask), (states, weights))
+    assert torch.autograd.gradcheck(lambda s, w: weighted_max(s, w, mask), (states, weights))
     masked_max(states, mask).sum().backward()
     assert states.grad.count_nonzero() == 4 * 3  # one word of each text and value
     assert (states.grad[~mask] == 0).all()
@@ -59,5 +58,5 @@ def test_gradients(words):
 def test_a_weighed_mean_is_the_mean_of_what_is_weighed(words):
     states, weights, mask = words
     torch.testing.assert_close(
-        weighed_mean(states, weights, mask), masked_mean(states * weights[..., None], mask)
+        weighted_mean(states, weights, mask), masked_mean(states * weights[..., None], mask)
     )
