@@ -1,7 +1,6 @@
 """``askonce serve``: the page and the HTTP interface of an archive."""
 
 import os
-import re
 import signal
 import socket
 import threading
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from askonce.engine import Engine
+    from askonce.engine.lifecycle.following import Event
     from askonce.server import Keys
 
 DRAIN = 30  # seconds that requests have to finish after SIGTERM
@@ -155,13 +155,13 @@ def _start(engine: "Engine", server: "uvicorn.Server", failed: list[Exception]) 
 
 
 class _Messages:
-    """Tell on stderr what the engine does, without saying nearly the same all the time."""
+    """Prints the engine's events on stderr; repeated ones only now and then."""
 
     def __init__(self) -> None:
         self._last, self._when = "", 0.0
 
-    def __call__(self, text: str) -> None:
-        kind, now = re.sub(r"[\d,.]+", "", text), time.monotonic()
-        if kind != self._last or now - self._when >= PAUSE:
-            self._last, self._when = kind, now
-            typer.echo(text, err=True)
+    def __call__(self, event: "Event") -> None:
+        now = time.monotonic()
+        if event.text != self._last or now - self._when >= PAUSE:
+            self._last, self._when = event.text, now
+            typer.echo(str(event), err=True)

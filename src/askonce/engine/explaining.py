@@ -43,5 +43,5 @@ def _words(search: Search, question: str, post: Post) -> "Sequence[WordsExplaine
 def _rankers(search: Search) -> "list[Ranker]":
     """The models of ours that serve; one of sentence-transformers weighs no words."""
     coder = search.vectors.coder if search.vectors is not None else None
-    encoder = getattr(coder, "ranker", None)
+    encoder = coder.ranker if coder is not None else None
     return [ranker for ranker in (encoder, search.pair) if ranker is not None]
