@@ -5,6 +5,7 @@ The methods have the argument names and return values that sentence-transformers
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,7 +77,7 @@ class Ranker:
         seed: int = 1,
     ) -> "Ranker":
         """An untrained ranker: a registered model with seeded weights and these word vectors."""
-        kind: Any = MODELS[name]  # every model is made of its Config and Words
+        kind: Any = MODELS[name]  # every model is made of its Config and EmbeddingInit
         config = settings(kind.Config, options or {}, "model.")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -157,25 +158,24 @@ class Ranker:
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         normalize_embeddings: bool = False,
+        side: Side = "query",
     ) -> Any:  # noqa: ANN401 - an array or a tensor, as the arguments say
-        """One vector per text; for one text alone, one vector. Only encoders have vectors."""
-        if isinstance(inputs, Text):
-            inputs = [inputs]
-            squeeze = True
-        else:
-            squeeze = False
-        vectors = self._encode(
-            [self._query(t) for t in inputs], batch_size, bool(show_progress_bar)
-        )
+        """One vector per text; for one text alone, one vector. Only encoders have vectors.
+
+        ``side`` tells queries from candidates, for the few models that have a vector for each.
+        """
+        single = isinstance(inputs, Text)
+        texts = [inputs] if isinstance(inputs, Text) else list(inputs)
+        vectors = self._encode(self.lexicon.read(texts), batch_size, side, bool(show_progress_bar))
         if normalize_embeddings:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
-        vectors = vectors[0] if squeeze else vectors
+        vectors = vectors[0] if single else vectors
         if convert_to_tensor:
             return vectors
         return vectors.cpu().numpy() if convert_to_numpy else list(vectors)
 
     encode_query = encode
-    encode_document = encode
+    encode_document = partialmethod(encode, side="candidate")
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401 - arrays
         """Score of every vector of the first with every one of the second (n, m)."""
@@ -222,6 +222,8 @@ class Ranker:
 
     def score_pools(self, pools: Sequence[Pool], batch_size: int = 128) -> list[np.ndarray]:
         """Scores for the candidates of each pool; a candidate of several pools is read once."""
+        if isinstance(self.model, Encoder):
+            return self._score_by_vectors(self.model, pools, batch_size)
         scores = [np.empty(len(pool.candidates), dtype=np.float32) for pool in pools]
         posts = {post.id: post for pool in pools for post in pool.candidates}
         with torch.inference_mode():
@@ -235,13 +237,29 @@ class Ranker:
                 known.clear()  # its memory is for the next part
         return scores
 
+    def _score_by_vectors(
+        self, encoder: Encoder, pools: Sequence[Pool], batch_size: int
+    ) -> list[np.ndarray]:
+        """All texts are encoded first; then each pool is one comparison of vectors."""
+        posts = list({post.id: post for pool in pools for post in pool.candidates}.values())
+        row = {post.id: i for i, post in enumerate(posts)}
+        texts = self.lexicon.read([pool.query for pool in pools])
+        queries = self._encode(texts, batch_size, "query")  # (Q, D)
+        vectors = self._encode(self.lexicon.read(posts), batch_size, "candidate")  # (n, D)
+        scores = []
+        with torch.inference_mode():
+            for query, pool in zip(queries, pools, strict=True):
+                candidates = vectors[[row[post.id] for post in pool.candidates]]  # (C, D)
+                scores.append(encoder.similarity(query, candidates).float().cpu().numpy())
+        return scores
+
     def _read_in_parts(self, posts: Sequence[Post], batch_size: int) -> Iterator[dict[str, States]]:
         """What was read of candidates, by id, as many at a time as memory may hold."""
         known: dict[str, States] = {}
         size = 0
         for start in range(0, len(posts), READ_TOGETHER):
             some = posts[start : start + READ_TOGETHER]
-            numbers = [self.lexicon.numbers(post) for post in some]
+            numbers = self.lexicon.read(some)
             for rows in _by_length([len(n.text) for n in numbers], batch_size):
                 states = self.model.read(self.batch([numbers[i] for i in rows]), "candidate")
                 for place, i in enumerate(rows):
@@ -270,14 +288,16 @@ class Ranker:
         same = torch.zeros(len(candidates.view), dtype=torch.long, device=self.device)
         return self.model.match(query.select(same), candidates).float().cpu().numpy()
 
-    def _encode(self, texts: list[TokenIds], batch_size: int, show: bool) -> Tensor:
+    def _encode(
+        self, texts: list[TokenIds], batch_size: int, side: Side, show: bool = False
+    ) -> Tensor:
         encoder = self.encoder
-        batches = _shown(_by_length([len(t.title) + len(t.body) for t in texts], batch_size), show)
+        batches = _shown(_by_length([text.length for text in texts], batch_size), show)
         found: list[Tensor] = []
         order: list[int] = []
         with torch.inference_mode():
             for rows in batches:
-                found.append(encoder.encode(self.batch([texts[i] for i in rows])))
+                found.append(encoder.encode_side(self.batch([texts[i] for i in rows]), side))
                 order += rows
         if not found:
             return torch.empty(0, 0)
@@ -295,7 +315,7 @@ class Ranker:
         return Batch(texts, self.device)
 
     def _posts(self, posts: Sequence[Post]) -> Batch:
-        return self.batch([self.lexicon.numbers(post) for post in posts])
+        return self.batch(self.lexicon.read(posts))
 
     def _query(self, text: Text) -> TokenIds:
         return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,12 +29,20 @@ class Teacher(Protocol):
         """One unit vector per text, float32 (n, D)."""
 
 
-def load_teacher(name_or_folder: str | Path, cache: Path | None = None) -> "CachedTeacher":
+def load_teacher(source: str | Path, cache: Path | None = None) -> "CachedTeacher":
     """A sentence-transformers model by name or folder, or ``"minilm"``, behind its cache.
 
-    ``cache`` is the folder of the cache; None is the user's.
+    A bare name is also looked for in the folder ``$ASKONCE_TEACHERS``. ``cache`` is the folder of
+    the cache; None is the user's.
     """
-    return CachedTeacher(SentenceTeacher(str(name_or_folder)), cache)
+    teacher = SentenceTeacher(str(source))
+    record = TeacherRecord(str(source), teacher.name, teacher.dim)
+    return CachedTeacher(lambda: teacher, record, cache)
+
+
+def saved_teacher(record: "TeacherRecord", cache: Path | None = None) -> "CachedTeacher":
+    """The teacher of a saved model; its weights are loaded when they are needed."""
+    return CachedTeacher(lambda: SentenceTeacher(record.source), record, cache)
 
 
 class SentenceTeacher:
@@ -92,13 +101,36 @@ class SentenceTeacher:
         return digest.hexdigest()
 
 
-class CachedTeacher:
-    """A teacher that reads each text once; what it has read stays in the cache."""
+@dataclass(frozen=True)
+class TeacherRecord:
+    """What a saved model keeps of its teacher: enough to read the cache without its weights."""
 
-    def __init__(self, teacher: Teacher, cache: Path | None = None) -> None:
-        self._teacher = teacher
-        self.name, self.dim = teacher.name, teacher.dim
-        self.cache = VectorCache(teacher.name, teacher.dim, cache)
+    source: str  # as given to ``load_teacher``
+    name: str
+    dim: int
+
+
+class CachedTeacher:
+    """A teacher that reads each text once; what it has read stays in the cache.
+
+    The weights are loaded when a text is asked for that the cache lacks.
+    """
+
+    def __init__(
+        self, load: Callable[[], Teacher], record: TeacherRecord, cache: Path | None = None
+    ) -> None:
+        self._load = load
+        self._teacher: Teacher | None = None
+        self.record = record
+        self.cache = VectorCache(record.name, record.dim, cache)
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def dim(self) -> int:
+        return self.record.dim
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
         """One unit vector per text, float32 (n, D); an interrupted call keeps what was read."""
@@ -109,7 +141,7 @@ class CachedTeacher:
         ordered = sorted(missing.items(), key=lambda item: -len(item[1]))
         for start in range(0, len(ordered), SAVED_TEXTS):
             chunk = ordered[start : start + SAVED_TEXTS]
-            fresh = self._teacher.encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
+            fresh = self._loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
             self.cache.put([key for key, _ in chunk], fresh)
             vectors |= zip((key for key, _ in chunk), fresh, strict=True)
             if on_progress is not None:
@@ -122,6 +154,18 @@ class CachedTeacher:
         """The share of these texts that the teacher has read already."""
         keys = list({text_key(text) for text in texts})
         return len(self.cache.get(keys)) / len(keys) if keys else 1.0
+
+    def _loaded(self) -> Teacher:
+        if self._teacher is None:
+            teacher = self._load()
+            if teacher.name != self.name:
+                raise AskonceError(
+                    f"the teacher {self.record.source!r} has other weights than those that this "
+                    f"model learnt from ({teacher.name}, not {self.name}); train again, or put "
+                    "the earlier weights back"
+                )
+            self._teacher = teacher
+        return self._teacher
 
 
 def _has_bf16() -> bool:
@@ -138,7 +182,7 @@ def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional packa
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        folder = _minilm() if name == MINILM else name
+        folder = _minilm() if name == MINILM else _folder(name)
     except ImportError as error:
         package = error.name or "sentence_transformers"
         raise MissingExtra(package, "minilm", f"the encoder {name!r}") from None
@@ -151,6 +195,11 @@ def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional packa
             f"no sentence-transformers model {name!r}: {reason}; give a folder, or a model that "
             "was downloaded before (HF_HUB_OFFLINE=0 allows the download)"
         ) from None
+
+
+def _folder(name: str) -> str:
+    beside = Path(os.environ.get("ASKONCE_TEACHERS", ".")) / name
+    return str(beside) if not Path(name).exists() and beside.is_dir() else name
 
 
 def _minilm() -> str:

@@ -1,6 +1,6 @@
 """From a recipe to the ranker that training begins with: untrained, or saved by pre-training."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -9,7 +9,10 @@ import numpy as np
 
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
+from askonce.models import MODELS
 from askonce.ranker import Ranker
+from askonce.teachers import load_teacher
+from askonce.teachers.lexicon import TeacherLexicon
 from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
 from askonce.text.train_vectors import train_skipgram
@@ -29,9 +32,21 @@ def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> 
     """
     text = recipe.text
     posts = list(every_post(dataset))
+    if MODELS[recipe.model].reads == "vectors":
+        return _over_teacher(recipe, posts)
     lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
     matrix = word_vectors(text, lexicon, posts, vectors, recipe.train.seed)
     return Ranker.create(recipe.model, lexicon, matrix, recipe.options, recipe.train.seed)
+
+
+def _over_teacher(recipe: Recipe, posts: Sequence[Post]) -> Ranker:
+    """A ranker over a teacher's vectors, which are read now or come from the cache."""
+    teacher = load_teacher(recipe.text.teacher)
+    teacher.encode([post.text for post in posts])
+    lexicon = TeacherLexicon(teacher=teacher)
+    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
+    options = {**recipe.options, "dim": teacher.dim}
+    return Ranker.create(recipe.model, lexicon, no_words, options, recipe.train.seed)
 
 
 def start_from(recipe: Recipe, folder: Path) -> Ranker:

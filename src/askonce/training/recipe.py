@@ -21,6 +21,7 @@ class TextSettings:
     max_words: int | None = 200  # of title and of body; the rest is not read
     vectors: Literal["file", "skipgram", "fused", "random"] = "file"
     dim: int | None = None  # what a file must have; of others, 100 unless said
+    teacher: str = "minilm"  # of models that read vectors: a sentence-transformers name or folder
 
     def __post_init__(self) -> None:
         _at_least(self, "text", 1, "min_count", "max_words", "dim")
