@@ -9,13 +9,14 @@ from askonce.archive import Archive, Snapshot
 from askonce.archive.open import open_archive
 from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import current, read_manifest
+from askonce.ranking.manifest import Serving, current, read_manifest
+from askonce.ranking.stages import DEPTH
 from askonce.training.archive import recipes as archive_recipes
+from askonce.training.archive.held_out import HeldOut, PostKeys
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.labels import Example
+from askonce.training.archive.labels import LabelledQuery
 from askonce.training.archive.pools import answer_task, question_task
 from askonce.training.archive.run import TrainOptions, train_snapshot
-from askonce.training.archive.search import CANDIDATES, ArchiveSearch, Vectors
 from askonce.types import Post
 
 QUICK = TrainOptions(encoder="hyperqa")
@@ -187,26 +188,26 @@ class Letters:
 
 def test_search_finds_what_was_there_then_and_never_the_question_itself(bicycles):
     task = question_task(bicycles)
-    vectors = Vectors(Letters(), task.posts)
-    search = ArchiveSearch(task, "dev")
+    split = HeldOut.of(task, "dev")
+    serving = Serving(weights={"bm25": 1.0, "vectors": 1.0})
+    pipeline = split.pipeline(serving, PostKeys.of(Letters(), task.posts))
     there = {post.id for post in task.posts[: task.seen["dev"]]}
     later = {post.id for post in task.posts[task.seen["dev"] :]}
     assert later
-    for example, found in zip(
-        task.examples["dev"], search.find(task.examples["dev"], vectors), strict=True
+    for labelled, found in zip(
+        task.examples["dev"], split.find(pipeline, split.queries), strict=True
     ):
-        ids = {post.id for post in found.pool.candidates}
-        assert CANDIDATES <= len(ids) <= 2 * CANDIDATES
+        ids = set(found.ids)
+        assert DEPTH <= len(ids) <= 2 * DEPTH
         assert ids <= there
-        assert example.query.id not in ids
-        assert not ids & example.unjudged
-        right = {post.id for post in example.right}
-        assert {post.id for post in found.pool.positives} == right
-        keys = Letters().query_keys([example.query.text])[0]
-        expected = [Letters().candidate_keys([post])[0] @ keys for post in found.pool.candidates]
-        assert found.scores["vectors"].tolist() == expected
-        best = search.index.search(example.query.text, 5)
-        known = dict(zip((p.id for p in found.pool.candidates), found.scores["bm25"], strict=True))
+        assert labelled.query.id not in ids
+        assert not ids & labelled.unjudged
+        keys = Letters().query_keys([labelled.query.text])[0]
+        posts = [split.by_id[name] for name in found.ids]
+        expected = [Letters().candidate_keys([post])[0] @ keys for post in posts]
+        assert found.stages["vectors"].tolist() == expected
+        best = split.lexical.search(labelled.query.text, 5)
+        known = dict(zip(found.ids, found.stages["bm25"], strict=True))
         for hit in best:
             assert hit.id not in known or known[hit.id] == pytest.approx(hit.score, rel=1e-5)
 
@@ -231,6 +232,6 @@ def test_asked_are_new_questions(bicycles):
 
 def test_examples_are_of_their_query(bicycles):
     task = answer_task(bicycles)
-    assert all(isinstance(example, Example) for example in task.examples["dev"])
+    assert all(isinstance(example, LabelledQuery) for example in task.examples["dev"])
     queries = [pool.query.id for pool in task.dataset.split("dev")]
     assert queries == [example.query.id for example in task.examples["dev"]]

@@ -15,8 +15,7 @@ from askonce.engine.lifecycle.following import Tell
 from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
 from askonce.errors import AskonceError, NotAnEncoder
-from askonce.ranking.pipeline import DEPTH, Ranked
-from askonce.ranking.reranking import rerank
+from askonce.ranking.stages import DEPTH, Ranked
 from askonce.types import Link, Post
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ class Engine:
         _check(questions, k)
         with self._keeper.asking() as searches:
             searches.need(ranker)
-            near = searches.question.find(questions, ranker, NEAR)
+            near = searches.question.retrieve(questions, ranker, NEAR)
             return self._answers(searches, questions, near, k, ranker, votes)
 
     def ask_many(
@@ -156,7 +155,7 @@ class Engine:
         with self._keeper.asking() as searches:
             searches.need(ranker)
             search = searches.question
-            near = search.find(questions, ranker, max(k, DEPTH))
+            near = search.retrieve(questions, ranker, max(k, DEPTH))
             answers = self._answers(searches, questions, near, k, ranker, votes)
             reranked = search.rerank(questions, near, ranker)
             similar = (
@@ -177,11 +176,11 @@ class Engine:
             if post is None:
                 raise AskonceError(f"no post {post_id!r} in this archive")
             search = searches.question if post.kind == "question" else searches.answer
-            asked = {post_id: 0.0}  # a candidate, whether a search finds it or not
+            lent = {post_id: 0.0}  # a candidate, whether a search finds it or not
             if post.kind == "answer":
-                near = searches.question.find([question], "best", NEAR)[0]
-                asked |= lent_scores(self.archive, near)
-            ranked = search.rank([question], "best", DEPTH, [asked])[0]
+                near = searches.question.retrieve([question], "best", NEAR)[0]
+                lent |= lent_scores(self.archive, near)
+            ranked = search.rank([question], "best", DEPTH, [lent])[0]
             return explain(search, question, post, ranked)
 
     def embed(self, texts: Sequence[str]) -> "np.ndarray":
@@ -196,7 +195,7 @@ class Engine:
         """A score for each document; higher is better."""
         _check([query], 1)
         with self._keeper.asking() as searches:
-            return rerank(searches.answer, query, documents)
+            return searches.answer.score_documents(query, documents)
 
     # -- change -----------------------------------------------------------------------------------
 
@@ -257,8 +256,8 @@ class Engine:
         ranker: str,
         votes: bool,
     ) -> list[list[RankedAnswer]]:
-        asked = [lent_scores(self.archive, found) for found in near]
-        ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), asked)
+        lent = [lent_scores(self.archive, ranked) for ranked in near]
+        ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), lent)
         return [
             answer_hits(self.archive, searches.answer, question, found, k, votes)
             for question, found in zip(questions, ranked, strict=True)

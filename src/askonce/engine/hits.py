@@ -7,7 +7,8 @@ from askonce.archive import Archive
 from askonce.engine.results import RankedAnswer, SimilarQuestion
 from askonce.engine.words import shared_words
 from askonce.ranking.calibration import content_stems, jaccard
-from askonce.ranking.pipeline import Ranked, Search
+from askonce.ranking.pipeline import Search
+from askonce.ranking.stages import Ranked
 from askonce.types import Post
 
 NEAR = 20  # similar questions whose answers are looked at

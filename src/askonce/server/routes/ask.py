@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 
-from askonce.ranking.pipeline import RANKERS
+from askonce.ranking.stages import RANKERS
 from askonce.server.guard.limits import LONGEST_QUESTION, MOST_RESULTS, SOMETHING
 from askonce.server.guard.sanitise import clean_text
 from askonce.server.schemas.found import (

@@ -14,7 +14,7 @@ QUOTED_WORDS = 4  # a title this long, found word by word in another question, i
 
 
 @dataclass(frozen=True)
-class Example:
+class LabelledQuery:
     """A query with what is known to be right and wrong for it."""
 
     query: Post
@@ -52,11 +52,11 @@ class ArchiveLabels:
         }
         return cls(archive, clusters, members, related, bodies)
 
-    def duplicates(self) -> list[Example]:
+    def duplicates(self) -> list[LabelledQuery]:
         """Each question of a cluster, for which the others are right."""
         questions = self.archive.questions
         return [
-            Example(
+            LabelledQuery(
                 questions[name],
                 tuple(questions[other] for other in names if other != name),
                 unjudged=frozenset(self._kin(name).difference(names) | {name}),
@@ -66,7 +66,7 @@ class ArchiveLabels:
             for name in names
         ]
 
-    def asked(self) -> list[Example]:
+    def asked(self) -> list[LabelledQuery]:
         """Each question as it was when it was new: right are the others if it is marked as theirs.
 
         A question that others were later marked a duplicate of had none to find, so it is left out.
@@ -74,14 +74,14 @@ class ArchiveLabels:
         marked = [x for x in self.duplicates() if self.archive.duplicate_of(x.query.id)]
         single = (names[0] for names in self.members.values() if len(names) == 1)
         return marked + [
-            Example(self.archive.questions[name], (), unjudged=frozenset(self._kin(name)))
+            LabelledQuery(self.archive.questions[name], (), unjudged=frozenset(self._kin(name)))
             for name in single
         ]
 
-    def titles(self) -> list[Example]:
+    def titles(self) -> list[LabelledQuery]:
         """Each title, for which its own body is right."""
         return [
-            Example(
+            LabelledQuery(
                 replace(self.archive.questions[name], body=""),
                 (body,),
                 unjudged=frozenset(f"{other}:body" for other in self._kin(name) - {name}),
@@ -90,7 +90,7 @@ class ArchiveLabels:
             if self.archive.questions[name].title
         ]
 
-    def answered(self) -> list[Example]:
+    def answered(self) -> list[LabelledQuery]:
         """Each question with an answer that is clearly right."""
         examples = []
         for name, question in self.archive.questions.items():
@@ -99,7 +99,7 @@ class ArchiveLabels:
                 wrong = tuple(answer for answer in answers if _clearly_lower(answer, right))
                 judged = {answer.id for answer in (*right, *wrong)}
                 kin = (a.id for other in self._kin(name) for a in self.archive.answers_to(other))
-                examples.append(Example(question, right, wrong, frozenset(kin) - judged))
+                examples.append(LabelledQuery(question, right, wrong, frozenset(kin) - judged))
         return examples
 
     def _kin(self, name: str) -> set[str]:

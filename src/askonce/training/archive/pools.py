@@ -7,7 +7,7 @@ from typing import Literal
 from askonce.archive import Snapshot
 from askonce.data.benchmarks.pools import stable_hash
 from askonce.errors import AskonceError
-from askonce.training.archive.labels import ArchiveLabels, Example
+from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.splits import LEAST, SPLITS, split_by_time
 from askonce.training.pool_drawer import Drawer
 from askonce.types import Dataset, Post
@@ -24,11 +24,11 @@ class ArchiveTask:
 
     dataset: Dataset
     labels: Labels
-    examples: Mapping[str, Sequence[Example]]  # by split
+    examples: Mapping[str, Sequence[LabelledQuery]]  # by split
     posts: Sequence[Post]  # those of train first, then of dev, then of test
     seen: Mapping[str, int]  # how many of the posts were there for the questions of a split
     # what was asked by split, as new questions: right are those that it was marked a duplicate of
-    asked: Mapping[str, Sequence[Example]] = field(default_factory=dict)
+    asked: Mapping[str, Sequence[LabelledQuery]] = field(default_factory=dict)
 
 
 def question_dataset(archive: Snapshot, seed: int = 1) -> Dataset:
@@ -113,10 +113,10 @@ def describe(archive: Snapshot) -> dict[str, int]:
 def _task(
     known: ArchiveLabels,
     labels: Labels,
-    examples: Sequence[Example],
+    examples: Sequence[LabelledQuery],
     corpus: Mapping[str, Sequence[Post]],  # what may be drawn, by its question
     drawer: Drawer,
-    asked: Sequence[Example] = (),
+    asked: Sequence[LabelledQuery] = (),
 ) -> ArchiveTask:
     """Fill the drawer split by split, so that a pool never holds a post of a later one."""
     labelled = [example.query.id for example in examples]
@@ -138,15 +138,15 @@ def _task(
 
 
 def _by_split(
-    examples: Iterable[Example], split_of: Mapping[str, str]
-) -> dict[str, Sequence[Example]]:
-    found: dict[str, list[Example]] = {split: [] for split in SPLITS}
+    examples: Iterable[LabelledQuery], split_of: Mapping[str, str]
+) -> dict[str, Sequence[LabelledQuery]]:
+    found: dict[str, list[LabelledQuery]] = {split: [] for split in SPLITS}
     for example in examples:
         found[split_of[example.query.id]].append(example)
     return dict(found)
 
 
-def _at_most(examples: Sequence[Example], count: int) -> Sequence[Example]:
+def _at_most(examples: Sequence[LabelledQuery], count: int) -> Sequence[LabelledQuery]:
     """All in their order, or as many as allowed by a hash of their ids."""
     if len(examples) <= count:
         return examples

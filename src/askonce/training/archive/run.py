@@ -1,6 +1,7 @@
 """Train on a person's own archive: pools from its marks, words from its text, the best on dev."""
 
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,10 +14,17 @@ from askonce.models import MODELS
 from askonce.models.base import Encoder
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import Manifest, Serving, TaskName
+from askonce.training.archive.calibrate import calibrate, weigh_votes
+from askonce.training.archive.candidates import PAIR, TaskTraining, train_encoders, train_pair
 from askonce.training.archive.clock import Clock
-from askonce.training.archive.models import ModelTraining
+from askonce.training.archive.held_out import HeldOut
 from askonce.training.archive.pools import ArchiveTask, answer_task, question_task
-from askonce.training.archive.task import TaskTraining
+from askonce.training.archive.selection import (
+    longest_list,
+    select_bm25,
+    select_encoder,
+    select_pair,
+)
 from askonce.training.archive.words import learn_words
 from askonce.training.epochs import Tell
 
@@ -55,9 +63,9 @@ class Trained:
 def train_snapshot(
     archive: Snapshot, folder: Path, wishes: TrainOptions, tell: Tell, change: int = 0
 ) -> Trained:
-    """Rankers for similar questions and for answers, where the archive has what each needs.
+    """Rankers for similar questions and for answers, where the archive has the labels for them.
 
-    The folder gets what serves; a training that was stopped goes on with the same folder.
+    The folder gets what serves; a training run that was stopped resumes in the same folder.
     """
     check_encoder(wishes.encoder)
     clock = Clock(60 * wishes.minutes)
@@ -68,22 +76,57 @@ def train_snapshot(
     tell("text", {"text": "learning words"})
     datasets = [task.dataset for task in tasks.values()]
     words = learn_words(datasets, wishes.vectors, wishes.seed, folder / WORDS)
-    servings: dict[TaskName, Serving] = {}
-    encoders: dict[str, Ranker] = {}
-    trainings = [
-        ModelTraining(name, task, words, folder / name, clock, wishes.seed, tell)
+    runs = [
+        TaskTraining(name, task, words, folder / name, clock, wishes.seed, tell)
         for name, task in tasks.items()
     ]
-    for models in trainings:
-        name = models.name
-        training = TaskTraining(models, archive, wishes.encoder, encoders)
-        servings[name] = training.run()
-        if training.ranker is not None:
-            encoders[training.place] = training.ranker
+    clock.questions = sum(run.questions for run in runs)
+    servings: dict[TaskName, Serving] = {}
+    encoders: dict[str, Ranker] = {}  # trained for earlier tasks, by their place
+    for run in runs:
+        servings[run.name] = _train_task(run, archive, wishes.encoder, encoders)
     _keep_only_used(folder, servings)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)
     return Trained(folder, manifest, missing)
+
+
+def _train_task(
+    run: TaskTraining, archive: Snapshot, encoder: str | None, encoders: dict[str, Ranker]
+) -> Serving:
+    """Train the candidates of one task, select what serves, calibrate it."""
+    begin = time.perf_counter()
+    splits = {split: HeldOut.of(run.task, split) for split in ("dev", "test")}
+    bm25 = select_bm25(splits)
+    posts = len(archive.questions) + len(archive.answers)
+    candidates = train_encoders(run, encoder, encoders, posts)
+    first = select_encoder(splits, bm25, candidates)
+    history = [dict(record) for one in candidates if one.trained for record in one.trained.history]
+    encoders |= {one.place: one.trained.ranker for one in candidates if one.trained}
+    pair = train_pair(run, *longest_list(splits["dev"], first))
+    selected = first
+    if pair is not None:
+        run.say(f"measuring {pair.ranker.name}")
+        selected = select_pair(splits, first, pair.ranker)
+        history = history or [dict(record) for record in pair.history]
+    calibration, judged = calibrate(run.task, splits, selected)
+    figures = selected.figures()
+    if judged is not None:
+        figures["probability"] = {"test": judged}
+    fusion = selected.served.fusion
+    return Serving(
+        encoder=selected.encoder,
+        pair=f"{run.name}/{PAIR}" if selected.pair else None,
+        how=fusion.how,
+        weights=fusion.weights,
+        calibration=calibration,
+        blend=weigh_votes(archive, run.task, splits["dev"], selected),
+        labels=run.task.labels,
+        figures=figures,
+        queries={name: len(pools) for name, pools in run.task.dataset.splits.items()},
+        history=tuple(history),
+        seconds=round(time.perf_counter() - begin, 1),
+    )
 
 
 def _tasks(

