@@ -14,7 +14,8 @@ from askonce.training.archive.clock import Clock
 from askonce.training.archive.pools import ArchiveTask
 from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
 from askonce.training.archive.words import ArchiveWords
-from askonce.training.epochs import Tell, train
+from askonce.training.epochs import train
+from askonce.training.events import Note, OnEvent, Phase
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
@@ -38,7 +39,7 @@ class ModelTraining:
     folder: Path
     clock: Clock
     seed: int
-    tell: Tell
+    on_event: OnEvent
     history: list[dict[str, Any]] = field(default_factory=list)  # of the first one trained
 
     def __post_init__(self) -> None:
@@ -69,7 +70,7 @@ class ModelTraining:
         seconds = cost(ranker, query, candidates)
         if seconds > RERANK_SECONDS:
             text = f"{ranker.name} takes {1000 * seconds:.0f} ms for {len(candidates)} candidates"
-            self.tell("note", {"text": f"{self.name}: no pair model, since {text}"})
+            self.on_event(Note(f"{self.name}: no pair model, since {text}"))
             return None
         return self._trained(ranker, self._pairs, recipe, PAIR)
 
@@ -80,19 +81,19 @@ class ModelTraining:
         count = _questions(self._dataset)
         self.clock.questions += count  # it comes besides what was counted
         stop = self.clock.next(count)
-        pretrain(ranker, self._dataset, settings, place, self.tell, stop=stop)
+        pretrain(ranker, self._dataset, settings, place, self.on_event, stop=stop)
         return start_from(recipe, place)
 
     def _trained(self, ranker: Ranker, dataset: Dataset, recipe: Recipe, phase: str) -> Ranker:
         self._say(f"training {ranker.name}")
         place = self.folder / phase
         stop = self.clock.next(_questions(dataset))
-        outcome = train(ranker, dataset, recipe, place, self.tell, stop=stop)
+        outcome = train(ranker, dataset, recipe, place, self.on_event, stop=stop)
         self.history = self.history or outcome.progress.history
         return outcome.ranker
 
     def _say(self, text: str) -> None:
-        self.tell("text", {"text": f"{self.name}: {text}"})
+        self.on_event(Phase(text, self.name))
 
     def _bodies(self) -> int:
         posts = {pool.query.id: pool.query for pool in self._dataset.role("train")}

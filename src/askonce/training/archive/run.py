@@ -18,7 +18,7 @@ from askonce.training.archive.models import ModelTraining
 from askonce.training.archive.pools import ArchiveTask, answer_task, question_task
 from askonce.training.archive.task import TaskTraining
 from askonce.training.archive.words import learn_words
-from askonce.training.epochs import Tell
+from askonce.training.events import OnEvent, Phase
 
 # answers first: an encoder that learnt from many of them may also know which questions are alike
 MAKE: dict[TaskName, Callable[[Snapshot, int], ArchiveTask]] = {
@@ -53,7 +53,7 @@ class Trained:
 
 
 def train_snapshot(
-    archive: Snapshot, folder: Path, wishes: TrainOptions, tell: Tell, change: int = 0
+    archive: Snapshot, folder: Path, wishes: TrainOptions, on_event: OnEvent, change: int = 0
 ) -> Trained:
     """Rankers for similar questions and for answers, where the archive has what each needs.
 
@@ -61,17 +61,17 @@ def train_snapshot(
     """
     check_encoder(wishes.encoder)
     clock = Clock(60 * wishes.minutes)
-    tell("text", {"text": "reading marks and votes"})
+    on_event(Phase("reading marks and votes"))
     tasks, missing = _tasks(archive, wishes)
     if not tasks:
         raise AskonceError("; ".join(missing.values()))
-    tell("text", {"text": "learning words"})
+    on_event(Phase("learning words"))
     datasets = [task.dataset for task in tasks.values()]
     words = learn_words(datasets, wishes.vectors, wishes.seed, folder / WORDS)
     servings: dict[TaskName, Serving] = {}
     encoders: dict[str, Ranker] = {}
     trainings = [
-        ModelTraining(name, task, words, folder / name, clock, wishes.seed, tell)
+        ModelTraining(name, task, words, folder / name, clock, wishes.seed, on_event)
         for name, task in tasks.items()
     ]
     for models in trainings:

@@ -22,6 +22,7 @@ from askonce.training.archive.models import ENCODER, PAIR, ModelTraining
 from askonce.training.archive.search import ArchiveSearch, Found, Vectors
 from askonce.training.archive.selection import Join, alone, choose_pair, choose_vectors, figures
 from askonce.training.archive.stack import Stack, reranked
+from askonce.training.events import Note, Phase
 
 SPLITS = ("dev", "test")
 SENTENCE = "sentence:"  # before the name of a sentence-transformers model
@@ -199,7 +200,7 @@ class TaskTraining:
         seconds = (time.perf_counter() - begin) * len(posts) / len(some)
         if seconds > self.models.clock.seconds / 2:
             text = f"{self._name}: {SMALL_MODEL} not tried, it would take {seconds:.0f} s"
-            self.models.tell("note", {"text": f"{text}; --encoder {SMALL_MODEL} takes it anyway"})
+            self.models.on_event(Note(f"{text}; --encoder {SMALL_MODEL} takes it anyway"))
             return False
         return True
 
@@ -207,7 +208,7 @@ class TaskTraining:
         return len(self.archive.questions) + len(self.archive.answers) < SMALL_ARCHIVE
 
     def _say(self, text: str) -> None:
-        self.models.tell("text", {"text": f"{self._name}: {text}"})
+        self.models.on_event(Phase(text, self._name))
 
 
 def _marked_first(asked: Iterable[Example]) -> tuple[list[Example], list[Example]]:
