@@ -17,14 +17,11 @@ from askonce.training.archive.in_place import train_on_archive
 from askonce.training.archive.labels import LabelledQuery
 from askonce.training.archive.pools import answer_task, question_task
 from askonce.training.archive.run import TrainOptions, train_snapshot
+from askonce.training.events import Note, Phase, Step, ignore
 from askonce.types import Post
 
 QUICK = TrainOptions(encoder="hyperqa")
 ANSWERS = TrainOptions(encoder="hyperqa", tasks=("answers",))
-
-
-def silent(kind, figures):
-    pass
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +56,7 @@ def in_folder(folder, snapshot):
 
 def test_an_archive_gets_models_in_service(tmp_path, bicycles):
     archive = in_folder(tmp_path / "b.askonce", bicycles)
-    trained = train_on_archive(archive, QUICK, silent)
+    trained = train_on_archive(archive, QUICK, ignore)
     assert current(archive.folder) == trained.folder == archive.folder / "models" / "0001"
     manifest = read_manifest(trained.folder)
     assert manifest == trained.manifest
@@ -85,7 +82,7 @@ def test_an_archive_gets_models_in_service(tmp_path, bicycles):
 def test_the_next_training_takes_over_and_old_ones_go(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
     for number in (1, 2, 3):
-        trained = train_on_archive(archive, ANSWERS, silent)
+        trained = train_on_archive(archive, ANSWERS, ignore)
         assert trained.folder.name == f"{number:04d}"
         assert trained.manifest.questions is None
     names = {path.name for path in (archive.folder / "models").iterdir()}
@@ -100,9 +97,9 @@ def test_a_stopped_training_goes_on_with_the_posts_it_began_with(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
     told = []
 
-    def dies_in_the_pair_model(kind, record):
-        told.append((kind, record))
-        if kind == "step" and ("text", {"text": "answers: training compare-aggregate"}) in told:
+    def dies_in_the_pair_model(event):
+        told.append(event)
+        if isinstance(event, Step) and Phase("training compare-aggregate", "answers") in told:
             raise Killed
 
     with pytest.raises(Killed):
@@ -113,12 +110,12 @@ def test_a_stopped_training_goes_on_with_the_posts_it_began_with(tmp_path, few):
     assert archive.change > began
 
     told.clear()
-    trained = train_on_archive(archive, ANSWERS, lambda kind, record: told.append((kind, record)))
-    notes = [record["text"] for kind, record in told if kind == "note"]
+    trained = train_on_archive(archive, ANSWERS, told.append)
+    notes = [event.text for event in told if isinstance(event, Note)]
     assert any("going on" in note for note in notes)
     assert trained.manifest.change == began
     other = in_folder(tmp_path / "c.askonce", few)
-    whole = train_on_archive(other, ANSWERS, silent).manifest.answers
+    whole = train_on_archive(other, ANSWERS, ignore).manifest.answers
     resumed = trained.manifest.answers
     assert resumed.weights == whole.weights
     assert resumed.figures == whole.figures
@@ -128,7 +125,7 @@ def test_a_stopped_training_goes_on_with_the_posts_it_began_with(tmp_path, few):
 def test_other_wishes_start_anew(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
 
-    def dies(kind, record):
+    def dies(event):
         raise Killed
 
     with pytest.raises(Killed):
@@ -137,14 +134,14 @@ def test_other_wishes_start_anew(tmp_path, few):
     assert begun["change"] == archive.change
     archive.write([Post("new", "A question that came while nothing was trained")])
     other = TrainOptions(encoder="cosineqa", tasks=("answers",), minutes=0.0001)
-    assert train_on_archive(archive, other, silent).manifest.change == archive.change
+    assert train_on_archive(archive, other, ignore).manifest.change == archive.change
 
 
 def test_two_trainings_of_one_archive_are_refused(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
 
-    def again(kind, record):
-        train_on_archive(archive, QUICK, silent)
+    def again(event):
+        train_on_archive(archive, QUICK, ignore)
 
     with pytest.raises(AskonceError, match="another training"):
         train_on_archive(archive, QUICK, again)
@@ -153,7 +150,7 @@ def test_two_trainings_of_one_archive_are_refused(tmp_path, few):
 def test_an_archive_in_memory_trains_into_a_folder(tmp_path, few):
     archive = Archive.in_memory("few")
     archive.write([*few.questions.values(), *few.answers.values()])
-    trained = train_on_archive(archive, ANSWERS, silent, tmp_path / "run")
+    trained = train_on_archive(archive, ANSWERS, ignore, tmp_path / "run")
     assert trained.folder == tmp_path / "run"
     assert read_manifest(tmp_path / "run") == trained.manifest
     assert not (tmp_path / "run" / "words").exists()
@@ -163,7 +160,7 @@ def test_nothing_to_learn_from(tmp_path):
     archive = Archive.in_memory("small")
     archive.write([Post("q1", "one question"), Post("q2", "another question")])
     with pytest.raises(AskonceError, match="nothing to learn from"):
-        train_snapshot(archive.snapshot(), tmp_path, TrainOptions(), silent)
+        train_snapshot(archive.snapshot(), tmp_path, TrainOptions(), ignore)
 
 
 def test_no_minutes():

@@ -14,6 +14,7 @@ from askonce.cli.output import (
     write_json,
 )
 from askonce.cli.train import Changes, Vectors, live
+from askonce.training.events import Phase
 
 
 def command(
@@ -35,11 +36,11 @@ def command(
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"pretrain-{name}-{chosen.model}"
     table = read_table(recipe, "pretrain", changes or [])
-    with live(False, folder) as tell:
-        tell("text", {"text": f"reading {name}"})
+    with live(False, folder) as on_event:
+        on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
-        history = pretrain_recipe(chosen, table, dataset, folder, beside, tell)
+        history = pretrain_recipe(chosen, table, dataset, folder, beside, on_event)
     if not first_process():
         return
     result: dict[str, Any] = {"model": chosen.model, "folder": str(folder), "history": history}

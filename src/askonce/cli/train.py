@@ -11,10 +11,10 @@ import typer
 from askonce.cli.ask import WorkFolder
 from askonce.cli.output import JsonFlag, console, first_process, vectors_beside, write_json
 from askonce.errors import AskonceError
+from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Step, ignore
 
 if TYPE_CHECKING:
     from askonce.ranking.manifest import Serving
-    from askonce.training.epochs import Tell
 
 Changes = Annotated[
     list[str] | None,
@@ -112,10 +112,10 @@ def _train_recipe(
     chosen = read_recipe(recipe, changes)
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"{name}-{chosen.model}"
-    with live(tensorboard, folder) as tell:
-        tell("text", {"text": f"reading {name}"})
+    with live(tensorboard, folder) as on_event:
+        on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)
-        return run_recipe(chosen, dataset, folder, vectors or vectors_beside(data), start, tell)
+        return run_recipe(chosen, dataset, folder, vectors or vectors_beside(data), start, on_event)
 
 
 def _train_archive(
@@ -127,8 +127,8 @@ def _train_archive(
     from askonce.training.archive.run import TrainOptions
 
     archive = open_archive(place, folder)
-    with live(False, out or Path()) as tell:
-        trained = train_on_archive(archive, TrainOptions(**wishes), tell, out)
+    with live(False, out or Path()) as on_event:
+        trained = train_on_archive(archive, TrainOptions(**wishes), on_event, out)
     for name, reason in trained.missing.items():
         typer.echo(f"note: no ranker for {name}: {reason}", err=True)
     if json:
@@ -187,23 +187,23 @@ def _show(summary: dict[str, Any]) -> None:
 
 
 @contextmanager
-def live(tensorboard: bool, folder: Path) -> "Iterator[Tell]":
+def live(tensorboard: bool, folder: Path) -> "Iterator[OnEvent]":
     """A bar on stderr with loss, dev figure and time left; epochs stay as lines.
 
     Of several processes the first one speaks.
     """
     if not first_process():
-        yield lambda kind, figures: None
+        yield ignore
         return
     writer = _writer(folder) if tensorboard else None
-    with _bar(writer) as tell:
-        yield tell
+    with _bar(writer) as on_event:
+        yield on_event
     if writer is not None:
         writer.close()
 
 
 @contextmanager
-def _bar(writer: Any) -> "Iterator[Tell]":  # noqa: ANN401 - a late import
+def _bar(writer: Any) -> "Iterator[OnEvent]":  # noqa: ANN401 - a late import
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -223,30 +223,33 @@ def _bar(writer: Any) -> "Iterator[Tell]":  # noqa: ANN401 - a late import
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
-        def tell(kind: str, figures: dict[str, Any]) -> None:
-            if kind == "note":
-                err.print(f"note: {figures['text']}")
-            elif kind == "text":
-                if ": " in figures["text"]:  # a phase of one task, whose epochs follow
-                    err.print(figures["text"])
-                bar.update(task, description=figures["text"], total=None)
-            elif kind == "step":
-                text = f"epoch {figures['epoch']}  loss {figures['loss']:.4f}"
-                bar.update(task, description=text, completed=figures["done"], total=figures["of"])
-            elif kind == "epoch":
-                _epoch(err, figures, writer)
+        def on_event(event: Event) -> None:
+            match event:
+                case Note(text):
+                    err.print(f"note: {text}")
+                case Phase(text, ""):
+                    bar.update(task, description=text, total=None)
+                case Phase(text, name):
+                    err.print(f"{name}: {text}")
+                    bar.update(task, description=f"{name}: {text}", total=None)
+                case Step(epoch, done, total, loss):
+                    text = f"epoch {epoch}  loss {loss:.4f}"
+                    bar.update(task, description=text, completed=done, total=total)
+                case Epoch():
+                    _epoch(err, event, writer)
 
-        yield tell
+        yield on_event
 
 
-def _epoch(err: Any, figures: dict[str, Any], writer: Any) -> None:  # noqa: ANN401 - late imports
-    told = {key: v for key, v in figures.items() if isinstance(v, float) and key not in QUIET}
-    told |= {f"dev {name}": value for name, value in figures.get("dev", {}).items()}
-    text = "  ".join(f"{key} {value:.4f}" for key, value in told.items())
-    err.print(f"epoch {figures['epoch']:>3}  {text}{' *' if figures.get('best') else ''}")
+def _epoch(err: Any, event: Epoch, writer: Any) -> None:  # noqa: ANN401 - late imports
+    figures = {} if event.loss is None else {"loss": event.loss}
+    figures |= {key: value for key, value in event.figures.items() if key not in QUIET}
+    figures |= {f"dev {name}": value for name, value in event.dev.items()}
+    text = "  ".join(f"{key} {value:.4f}" for key, value in figures.items())
+    err.print(f"epoch {event.epoch:>3}  {text}{' *' if event.best else ''}")
     if writer is not None:
-        for name, value in told.items():
-            writer.add_scalar(name.replace(" ", "/"), value, figures["epoch"])
+        for name, value in figures.items():
+            writer.add_scalar(name.replace(" ", "/"), value, event.epoch)
 
 
 def _writer(folder: Path) -> Any:  # noqa: ANN401 - TensorBoard is an extra

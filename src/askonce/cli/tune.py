@@ -28,10 +28,10 @@ def command(
     chosen = read_recipe(recipe, changes or [])
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"tune-{name}-{chosen.model}"
-    with live(False, folder) as tell:
+    with live(False, folder) as on_event:
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
-        best = tune(recipe, changes or [], dataset, beside, folder, trials, tell)
+        best = tune(recipe, changes or [], dataset, beside, folder, trials, on_event)
     if json:
         write_json(best)
         return

@@ -17,7 +17,8 @@ from askonce.training.archive.held_out import PostKeys
 from askonce.training.archive.pools import ArchiveTask
 from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
 from askonce.training.archive.words import ArchiveWords
-from askonce.training.epochs import Tell, train
+from askonce.training.epochs import train
+from askonce.training.events import Note, OnEvent, Phase
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
@@ -44,7 +45,7 @@ class TaskTraining:
     folder: Path  # of this task; a run that was stopped resumes from it
     clock: Clock
     seed: int
-    tell: Tell
+    on_event: OnEvent
 
     @property
     def encoder_data(self) -> Dataset:
@@ -67,11 +68,11 @@ class TaskTraining:
 
     def say(self, text: str) -> None:
         """Report what begins now."""
-        self.tell("text", {"text": f"{self.name}: {text}"})
+        self.on_event(Phase(text, self.name))
 
     def note(self, text: str) -> None:
         """Report what was left out, and why."""
-        self.tell("note", {"text": f"{self.name}: {text}"})
+        self.on_event(Note(f"{self.name}: {text}"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,7 @@ def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recip
     folder = run.folder / PRETRAINED
     run.clock.questions += _questions(dataset)  # not counted by TaskTraining.questions
     stop = run.clock.next(_questions(dataset))
-    pretrain(ranker, dataset, replace(PRETRAINING, seed=run.seed), folder, run.tell, stop=stop)
+    pretrain(ranker, dataset, replace(PRETRAINING, seed=run.seed), folder, run.on_event, stop=stop)
     return start_from(recipe, folder)
 
 
@@ -158,7 +159,7 @@ def _train(
 ) -> TrainedModel:
     run.say(f"training {ranker.name}")
     stop = run.clock.next(_questions(dataset))
-    outcome = train(ranker, dataset, recipe, run.folder / folder, run.tell, stop=stop)
+    outcome = train(ranker, dataset, recipe, run.folder / folder, run.on_event, stop=stop)
     return TrainedModel(outcome.ranker, outcome.progress.history)
 
 

@@ -24,7 +24,7 @@ from askonce.ranking.manifest import (
 )
 from askonce.training.archive.progress import shown
 from askonce.training.archive.run import WORDS, Trained, TrainOptions, train_snapshot
-from askonce.training.epochs import Tell
+from askonce.training.events import Note, OnEvent
 from askonce.types import Link, Post
 
 WORK, LOCK = ".training", ".training.lock"
@@ -33,7 +33,7 @@ STALE = timedelta(days=1)
 
 
 def train_on_archive(
-    archive: Archive, wishes: TrainOptions, tell: Tell, out: Path | None = None
+    archive: Archive, wishes: TrainOptions, on_event: OnEvent, out: Path | None = None
 ) -> Trained:
     """Train on an archive and put what is best on dev in service.
 
@@ -41,21 +41,23 @@ def train_on_archive(
     them, and nothing is put in service.
     """
     if archive.folder is not None and out is None:
-        return _train_in_place(archive, archive.folder, wishes, tell)
+        return _train_in_place(archive, archive.folder, wishes, on_event)
     folder = out or Path("runs") / archive.name
     change = archive.change
-    trained = train_snapshot(archive.snapshot(), folder, wishes, tell, change)
+    trained = train_snapshot(archive.snapshot(), folder, wishes, on_event, change)
     shutil.rmtree(folder / WORDS, ignore_errors=True)
     save_manifest(folder, trained.manifest)
     return trained
 
 
-def _train_in_place(archive: Archive, home: Path, wishes: TrainOptions, tell: Tell) -> Trained:
+def _train_in_place(
+    archive: Archive, home: Path, wishes: TrainOptions, on_event: OnEvent
+) -> Trained:
     refusal = f"another training of {str(home)!r} is running; wait until it is finished"
     with only_one(home / FOLDER / LOCK, refusal):
         work = home / FOLDER / WORK
-        posts, change = _begun(archive, work, wishes, tell)
-        with shown(work, 60 * wishes.minutes, tell) as also_shown:
+        posts, change = _begun(archive, work, wishes, on_event)
+        with shown(work, 60 * wishes.minutes, on_event) as also_shown:
             trained = train_snapshot(posts, work, wishes, also_shown, change)
         shutil.rmtree(work / WORDS, ignore_errors=True)
         for name in (BEGUN, POSTS):
@@ -67,12 +69,14 @@ def _train_in_place(archive: Archive, home: Path, wishes: TrainOptions, tell: Te
     return replace(trained, folder=place)
 
 
-def _begun(archive: Archive, work: Path, wishes: TrainOptions, tell: Tell) -> tuple[Snapshot, int]:
+def _begun(
+    archive: Archive, work: Path, wishes: TrainOptions, on_event: OnEvent
+) -> tuple[Snapshot, int]:
     """The posts of a training that was stopped, if it was like this one; else those of now."""
     told = _settings(wishes)
     record = _read_begun(work / BEGUN)
     if record is not None and record["wishes"] == told and not _is_stale(record["began"]):
-        tell("note", {"text": f"going on with the training of {record['began']}"})
+        on_event(Note(f"going on with the training of {record['began']}"))
         return _read_posts(archive.name, work / POSTS), record["change"]
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()

@@ -26,7 +26,7 @@ from askonce.training.archive.selection import (
     select_pair,
 )
 from askonce.training.archive.words import learn_words
-from askonce.training.epochs import Tell
+from askonce.training.events import OnEvent, Phase
 
 # answers first: an encoder that learnt from many of them may also know which questions are alike
 MAKE: dict[TaskName, Callable[[Snapshot, int], ArchiveTask]] = {
@@ -61,7 +61,7 @@ class Trained:
 
 
 def train_snapshot(
-    archive: Snapshot, folder: Path, wishes: TrainOptions, tell: Tell, change: int = 0
+    archive: Snapshot, folder: Path, wishes: TrainOptions, on_event: OnEvent, change: int = 0
 ) -> Trained:
     """Rankers for similar questions and for answers, where the archive has the labels for them.
 
@@ -69,15 +69,15 @@ def train_snapshot(
     """
     check_encoder(wishes.encoder)
     clock = Clock(60 * wishes.minutes)
-    tell("text", {"text": "reading marks and votes"})
+    on_event(Phase("reading marks and votes"))
     tasks, missing = _tasks(archive, wishes)
     if not tasks:
         raise AskonceError("; ".join(missing.values()))
-    tell("text", {"text": "learning words"})
+    on_event(Phase("learning words"))
     datasets = [task.dataset for task in tasks.values()]
     words = learn_words(datasets, wishes.vectors, wishes.seed, folder / WORDS)
     runs = [
-        TaskTraining(name, task, words, folder / name, clock, wishes.seed, tell)
+        TaskTraining(name, task, words, folder / name, clock, wishes.seed, on_event)
         for name, task in tasks.items()
     ]
     clock.questions = sum(run.questions for run in runs)
