@@ -4,7 +4,7 @@ import json
 import time
 
 from askonce.training.archive.clock import Clock
-from askonce.training.archive.progress import shown
+from askonce.training.archive.progress import progress_file
 from askonce.training.events import Epoch, Phase, Step
 
 
@@ -61,7 +61,7 @@ def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
 
 def test_progress_is_shown_while_it_lasts(tmp_path):
     heard = []
-    with shown(tmp_path, 60, heard.append) as on_event:
+    with progress_file(tmp_path, 60, heard.append) as on_event:
         on_event(Phase("training qa-cnn", "answers"))
         on_event(Epoch(0, True, None, {"MAP": 0.125}))
         on_event(Epoch(1, True, 0.5, {"MAP": 0.25}, {"seconds": 1.0}))

@@ -14,7 +14,7 @@ from askonce.ranking.stages import DEPTH
 from askonce.training.archive import recipes as archive_recipes
 from askonce.training.archive.held_out import HeldOut, PostKeys
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.labels import LabelledQuery
+from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.pools import answer_task, question_task
 from askonce.training.archive.run import TrainOptions, train_snapshot
 from askonce.training.events import Note, Phase, Step, ignore
@@ -112,7 +112,7 @@ def test_a_stopped_training_goes_on_with_the_posts_it_began_with(tmp_path, few):
     told.clear()
     trained = train_on_archive(archive, ANSWERS, told.append)
     notes = [event.text for event in told if isinstance(event, Note)]
-    assert any("going on" in note for note in notes)
+    assert any("resuming" in note for note in notes)
     assert trained.manifest.change == began
     other = in_folder(tmp_path / "c.askonce", few)
     whole = train_on_archive(other, ANSWERS, ignore).manifest.answers
@@ -122,7 +122,7 @@ def test_a_stopped_training_goes_on_with_the_posts_it_began_with(tmp_path, few):
     assert [r["loss"] for r in resumed.history] == [r["loss"] for r in whole.history]
 
 
-def test_other_wishes_start_anew(tmp_path, few):
+def test_other_options_start_anew(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
 
     def dies(event):
@@ -184,7 +184,7 @@ class Letters:
 
 
 def test_search_finds_what_was_there_then_and_never_the_question_itself(bicycles):
-    task = question_task(bicycles)
+    task = question_task(ArchiveLabels.of(bicycles))
     split = HeldOut.of(task, "dev")
     serving = Serving(weights={"bm25": 1.0, "vectors": 1.0})
     pipeline = split.pipeline(serving, PostKeys.of(Letters(), task.posts))
@@ -192,7 +192,7 @@ def test_search_finds_what_was_there_then_and_never_the_question_itself(bicycles
     later = {post.id for post in task.posts[task.seen["dev"] :]}
     assert later
     for labelled, found in zip(
-        task.examples["dev"], split.find(pipeline, split.queries), strict=True
+        task.queries["dev"], split.find(pipeline, split.queries), strict=True
     ):
         ids = set(found.ids)
         assert DEPTH <= len(ids) <= 2 * DEPTH
@@ -210,7 +210,7 @@ def test_search_finds_what_was_there_then_and_never_the_question_itself(bicycles
 
 
 def test_asked_are_new_questions(bicycles):
-    task = question_task(bicycles)
+    task = question_task(ArchiveLabels.of(bicycles))
     for split in ("dev", "test"):
         marked = [example.query.id for example in task.asked[split] if example.right]
         others = [example.query.id for example in task.asked[split] if not example.right]
@@ -224,11 +224,11 @@ def test_asked_are_new_questions(bicycles):
             if link.kind == "duplicate"
         }
         assert not linked & set(others)
-    assert not any(answer_task(bicycles).asked.values())
+    assert not any(answer_task(ArchiveLabels.of(bicycles)).asked.values())
 
 
 def test_examples_are_of_their_query(bicycles):
-    task = answer_task(bicycles)
-    assert all(isinstance(example, LabelledQuery) for example in task.examples["dev"])
+    task = answer_task(ArchiveLabels.of(bicycles))
+    assert all(isinstance(example, LabelledQuery) for example in task.queries["dev"])
     queries = [pool.query.id for pool in task.dataset.split("dev")]
-    assert queries == [example.query.id for example in task.examples["dev"]]
+    assert queries == [example.query.id for example in task.queries["dev"]]

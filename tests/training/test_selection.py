@@ -12,7 +12,7 @@ from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import Candidates
 from askonce.training.archive.candidates import EncoderCandidate
 from askonce.training.archive.held_out import HeldOut, PostKeys
-from askonce.training.archive.labels import LabelledQuery
+from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.pools import question_task
 from askonce.training.archive.selection import (
     Measured,
@@ -191,7 +191,7 @@ def test_missed_posts_count_and_lists_are_cut():
 @pytest.fixture(scope="module")
 def bicycles():
     """Real posts, of which those that BM25 finds at rank 4 are right."""
-    task = question_task(open_archive("bicycles").snapshot())
+    task = question_task(ArchiveLabels.of(open_archive("bicycles").snapshot()))
     made = {}
     for name in ("dev", "test"):
         split = HeldOut.of(task, name)

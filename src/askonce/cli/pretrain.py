@@ -13,7 +13,7 @@ from askonce.cli.output import (
     vectors_beside,
     write_json,
 )
-from askonce.cli.train import Changes, Vectors, live
+from askonce.cli.training_progress import Changes, Vectors, training_progress
 from askonce.training.events import Phase
 
 
@@ -27,7 +27,7 @@ def command(
     vectors: Vectors = None,
     json: JsonFlag = False,
 ) -> None:
-    """Learn from texts alone, then `askonce train --start FOLDER`; a stopped run goes on."""
+    """Learn from texts alone, then `askonce train-recipe --start FOLDER`; a stopped run goes on."""
     from askonce.data.benchmarks import load_dataset
     from askonce.training.pretraining.run import pretrain_recipe
     from askonce.training.recipe import dataset_of, read_recipe, read_table
@@ -36,7 +36,7 @@ def command(
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"pretrain-{name}-{chosen.model}"
     table = read_table(recipe, "pretrain", changes or [])
-    with live(False, folder) as on_event:
+    with training_progress() as on_event:
         on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
@@ -47,4 +47,6 @@ def command(
     if json:
         write_json(result)
         return
-    console().print(f"saved in {folder}; start from it: askonce train {recipe} --start {folder}")
+    console().print(
+        f"saved in {folder}; start from it: askonce train-recipe {recipe} --start {folder}"
+    )

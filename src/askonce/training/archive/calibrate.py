@@ -52,12 +52,7 @@ def _evidence(
         times = len(marked) * (len(everything) - all_marked) / (len(sample) * all_marked)
     queries = [*marked, *sample]
     lists = [
-        ShownList(
-            query.query.text,
-            ranked,
-            {post.id for post in query.right},
-            1.0 if query.right else times,
-        )
+        ShownList(query.query.text, ranked, query.right_ids, 1.0 if query.right else times)
         for query, ranked in zip(
             queries, held_out.rank(selected.pipeline(held_out), queries), strict=True
         )
@@ -75,8 +70,7 @@ def weigh_votes(
     for query, ranked in zip(dev.queries, selected.served.rankings["dev"], strict=True):
         # where votes say which answer is right, they would say everything
         if all(post.accepted for post in query.right):
-            right = {post.id for post in query.right}
             votes = np.array([doublings(dev.by_id[name].score) for name in ranked.ids])
-            same = np.array([name in right for name in ranked.ids], dtype=bool)
+            same = np.array([name in query.right_ids for name in ranked.ids], dtype=bool)
             lists.append(VotedList(ranked.scores, votes, same))
     return fit_votes((archive.answers_to(name) for name in archive.questions), lists)

@@ -51,7 +51,7 @@ class HeldOut:
             by_text[post.text].add(post.id)
         lexical = LexicalIndex()
         lexical.add(posts)
-        return cls(task.examples[split], {post.id: post for post in posts}, by_text, lexical)
+        return cls(task.queries[split], {post.id: post for post in posts}, by_text, lexical)
 
     def posts(self, ids: Sequence[str], html: bool = True) -> dict[str, Post]:
         """The posts with these ids, as an archive gives them."""
@@ -80,11 +80,10 @@ class HeldOut:
         return [pipeline.serving.fusion.join(c) for c in read_pairs(pipeline, queries, ranked)]
 
     def _barred(self, query: LabelledQuery) -> frozenset[str]:
-        """Posts that may be right unjudged: linked ones, copies of the query or of a right post."""
-        right = {post.id for post in query.right}
+        """Unlabelled posts that may be right: linked ones, copies of the query or a right post."""
         texts = {query.query.text, *(post.text for post in query.right)}
         copies = (self.by_text.get(text, frozenset()) for text in texts)
-        return query.unjudged.union(*copies) - right
+        return query.unjudged.union(*copies) - query.right_ids
 
 
 def read_pairs(

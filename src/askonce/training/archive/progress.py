@@ -1,4 +1,4 @@
-"""How far the training of an archive has come, in a file that a running server shows."""
+"""The progress of training on an archive, in a file that a running server shows."""
 
 import json
 import os
@@ -12,22 +12,22 @@ from typing import Any
 from askonce.training.events import Epoch, Event, OnEvent, Phase, Step
 
 FILE = "progress.json"
-WRITE_EVERY = 1.0  # seconds between two writes while steps are told
-BEAT_EVERY = 15.0  # seconds after which a silent training says that it is alive
+WRITE_EVERY = 1.0  # seconds between two writes during an epoch
+HEARTBEAT = 15.0  # seconds between two writes while there are no events
 
 
 @contextmanager
-def shown(folder: Path, seconds: float, on_event: OnEvent) -> Iterator[OnEvent]:
-    """Tell as before, and keep the file up to date until the training ends; then remove it.
+def progress_file(folder: Path, seconds: float, on_event: OnEvent) -> Iterator[OnEvent]:
+    """Pass events on and record them in the file, which is removed when training ends.
 
-    ``seconds`` are those that it may take. The file is touched while nothing is told: one that is
-    old is of a training that died.
+    ``seconds`` is the time that training may take. The file is written regularly without events
+    too: an old one is of a process that died.
     """
     progress = _Progress(folder / FILE, seconds)
     ended = threading.Event()
 
     def beat() -> None:
-        while not ended.wait(BEAT_EVERY):
+        while not ended.wait(HEARTBEAT):
             progress.write()
 
     thread = threading.Thread(target=beat, name="progress", daemon=True)
@@ -53,7 +53,7 @@ class _Progress:
         self._lock = threading.Lock()
 
     def take(self, event: Event) -> None:
-        """Note an event; steps come by the hundred, so not each of them is written."""
+        """Record an event; not every step is written."""
         match event:
             case Phase(text, task):
                 self._now = {"text": text, "history": []} | ({"task": task} if task else {})
@@ -66,7 +66,7 @@ class _Progress:
             self.write()
 
     def write(self) -> None:
-        """Put what is known into the file, whole."""
+        """Write the file atomically."""
         with self._lock:
             self._written = time.monotonic()
             share = min(1.0, (self._written - self._begin) / self._seconds)

@@ -1,9 +1,9 @@
-"""Train on a person's own archive: pools from its marks, words from its text, the best on dev."""
+"""Train on an archive: labels, pools by split, candidates, selection, calibration, manifest."""
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from askonce.training.archive.calibrate import calibrate, weigh_votes
 from askonce.training.archive.candidates import PAIR, TaskTraining, train_encoders, train_pair
 from askonce.training.archive.clock import Clock
 from askonce.training.archive.held_out import HeldOut
-from askonce.training.archive.pools import ArchiveTask, answer_task, question_task
+from askonce.training.archive.labels import ArchiveLabels
+from askonce.training.archive.pools import make_tasks
 from askonce.training.archive.selection import (
     longest_list,
     select_bm25,
@@ -28,17 +29,12 @@ from askonce.training.archive.selection import (
 from askonce.training.archive.words import learn_words
 from askonce.training.events import OnEvent, Phase
 
-# answers first: an encoder that learnt from many of them may also know which questions are alike
-MAKE: dict[TaskName, Callable[[Snapshot, int], ArchiveTask]] = {
-    "answers": answer_task,
-    "questions": question_task,
-}
 WORDS = "words"
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What a training of an archive is told."""
+    """How to train on an archive."""
 
     encoder: str | None = None  # a registered model, or a sentence-transformers model
     tasks: tuple[TaskName, ...] = ("questions", "answers")
@@ -53,7 +49,7 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training left in its folder."""
+    """The result of a training run."""
 
     folder: Path
     manifest: Manifest
@@ -61,30 +57,31 @@ class Trained:
 
 
 def train_snapshot(
-    archive: Snapshot, folder: Path, wishes: TrainOptions, on_event: OnEvent, change: int = 0
+    archive: Snapshot, folder: Path, options: TrainOptions, on_event: OnEvent, change: int = 0
 ) -> Trained:
     """Rankers for similar questions and for answers, where the archive has the labels for them.
 
     The folder gets what serves; a training run that was stopped resumes in the same folder.
     """
-    check_encoder(wishes.encoder)
-    clock = Clock(60 * wishes.minutes)
+    check_encoder(options.encoder)
+    clock = Clock(60 * options.minutes)
     on_event(Phase("reading marks and votes"))
-    tasks, missing = _tasks(archive, wishes)
+    tasks, missing = make_tasks(ArchiveLabels.of(archive), options.tasks, options.seed)
     if not tasks:
         raise AskonceError("; ".join(missing.values()))
     on_event(Phase("learning words"))
     datasets = [task.dataset for task in tasks.values()]
-    words = learn_words(datasets, wishes.vectors, wishes.seed, folder / WORDS)
+    words = learn_words(datasets, options.vectors, options.seed, folder / WORDS)
     runs = [
-        TaskTraining(name, task, words, folder / name, clock, wishes.seed, on_event)
+        TaskTraining(name, task, words, folder / name, clock, options.seed, on_event)
         for name, task in tasks.items()
     ]
     clock.questions = sum(run.questions for run in runs)
     servings: dict[TaskName, Serving] = {}
     encoders: dict[str, Ranker] = {}  # trained for earlier tasks, by their place
     for run in runs:
-        servings[run.name] = _train_task(run, archive, wishes.encoder, encoders)
+        servings[run.name], own = _train_task(run, archive, options.encoder, encoders)
+        encoders |= own
     _keep_only_used(folder, servings)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)
@@ -92,29 +89,24 @@ def train_snapshot(
 
 
 def _train_task(
-    run: TaskTraining, archive: Snapshot, encoder: str | None, encoders: dict[str, Ranker]
-) -> Serving:
-    """Train the candidates of one task, select what serves, calibrate it."""
+    run: TaskTraining, archive: Snapshot, encoder: str | None, others: Mapping[str, Ranker]
+) -> tuple[Serving, dict[str, Ranker]]:
+    """What serves one task, and the encoder trained for it by its place."""
     begin = time.perf_counter()
     splits = {split: HeldOut.of(run.task, split) for split in ("dev", "test")}
-    bm25 = select_bm25(splits)
     posts = len(archive.questions) + len(archive.answers)
-    candidates = train_encoders(run, encoder, encoders, posts)
-    first = select_encoder(splits, bm25, candidates)
-    history = [dict(record) for one in candidates if one.trained for record in one.trained.history]
-    encoders |= {one.place: one.trained.ranker for one in candidates if one.trained}
+    candidates = train_encoders(run, encoder, others, posts)
+    first = select_encoder(splits, select_bm25(splits), candidates)
     pair = train_pair(run, *longest_list(splits["dev"], first))
     selected = first
     if pair is not None:
         run.say(f"measuring {pair.ranker.name}")
         selected = select_pair(splits, first, pair.ranker)
-        history = history or [dict(record) for record in pair.history]
-    calibration, judged = calibrate(run.task, splits, selected)
-    figures = selected.figures()
-    if judged is not None:
-        figures["probability"] = {"test": judged}
+    calibration, quality = calibrate(run.task, splits, selected)
     fusion = selected.served.fusion
-    return Serving(
+    trained = {one.place: one.trained for one in candidates if one.trained is not None}
+    histories = [model.history for model in (*trained.values(), pair) if model is not None]
+    serving = Serving(
         encoder=selected.encoder,
         pair=f"{run.name}/{PAIR}" if selected.pair else None,
         how=fusion.how,
@@ -122,43 +114,12 @@ def _train_task(
         calibration=calibration,
         blend=weigh_votes(archive, run.task, splits["dev"], selected),
         labels=run.task.labels,
-        figures=figures,
+        figures=selected.figures() | ({"probability": {"test": quality}} if quality else {}),
         queries={name: len(pools) for name, pools in run.task.dataset.splits.items()},
-        history=tuple(history),
+        history=tuple(histories[0]) if histories else (),
         seconds=round(time.perf_counter() - begin, 1),
     )
-
-
-def _tasks(
-    archive: Snapshot, wishes: TrainOptions
-) -> tuple[dict[TaskName, ArchiveTask], dict[TaskName, str]]:
-    """What there is to learn, and why a task cannot be learnt."""
-    tasks: dict[TaskName, ArchiveTask] = {}
-    missing: dict[TaskName, str] = {}
-    for name, make in MAKE.items():
-        if name not in wishes.tasks:
-            continue
-        try:
-            tasks[name] = make(archive, wishes.seed)
-        except AskonceError as error:
-            missing[name] = str(error)
-    if len(tasks) == len(MAKE):
-        tasks["answers"] = _apart(tasks["answers"], tasks["questions"])
-    return tasks, missing
-
-
-def _apart(answers: ArchiveTask, questions: ArchiveTask) -> ArchiveTask:
-    """The answers without training questions that are of dev or test among the questions.
-
-    Else the answers' encoder would be measured on questions that it has learnt.
-    """
-    held = {x.query.id for split in ("dev", "test") for x in questions.examples[split]}
-    dataset = answers.dataset
-    kept = [pool for pool in dataset.role("train") if pool.query.id not in held]
-    if not kept:
-        return answers
-    splits = {**dataset.splits, dataset.train: tuple(kept)}
-    return replace(answers, dataset=replace(dataset, splits=splits))
+    return serving, {place: model.ranker for place, model in trained.items()}
 
 
 def check_encoder(name: str | None) -> None:

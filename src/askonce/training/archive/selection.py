@@ -146,7 +146,7 @@ def select(
     fusions: Iterable[Fusion],
 ) -> Fusion | None:
     """The fusion with the highest MAP, if it gains on the order that serves without the stage."""
-    right = [{post.id for post in query.right} for query in queries]
+    right = [query.right_ids for query in queries]
 
     def precision(rankings: Iterable[Ranked]) -> np.ndarray:
         return np.array(list(map(average_precision, rankings, right)))  # (Q,)
@@ -171,7 +171,7 @@ def gains(values: np.ndarray, base: np.ndarray) -> bool:
 
 def figures(queries: Sequence[LabelledQuery], rankings: Sequence[Ranked]) -> dict[str, float]:
     """The metrics of the order that is shown."""
-    qrels = {one.query.id: {post.id: 1 for post in one.right} for one in queries}
+    qrels = {one.query.id: dict.fromkeys(one.right_ids, 1) for one in queries}
     run = {
         one.query.id: {name: -float(rank) for rank, name in enumerate(ranked.ids[:DEPTH])}
         for one, ranked in zip(queries, rankings, strict=True)

@@ -1,4 +1,4 @@
-"""The words of an archive with their vectors: learnt once, for all that is trained on it."""
+"""The vocabulary and word vectors of an archive, learnt once for all of its models."""
 
 import os
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset
 
 VOCABULARY, VECTORS = "vocabulary.tsv", "vectors.npy"
-MIN_COUNT = 2  # a word that is written once has no company to learn from
+MIN_COUNT = 2  # a word that occurs once has no context to learn from
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ def learn_words(
 ) -> ArchiveWords:
     """Skip-gram vectors of all texts, fused with those of a file if one is given.
 
-    They are kept in the folder, for a training that is stopped and goes on.
+    They are saved in the folder, for a training run that is stopped and resumes.
     """
     if (folder / VECTORS).is_file():
         return ArchiveWords(Vocabulary.load(folder / VOCABULARY), np.load(folder / VECTORS))
@@ -50,5 +50,5 @@ def learn_words(
     folder.mkdir(parents=True, exist_ok=True)
     lexicon.vocabulary.save(folder / VOCABULARY)
     np.save(folder / "unfinished.npy", vectors)
-    os.replace(folder / "unfinished.npy", folder / VECTORS)  # last: it says that both are whole
+    os.replace(folder / "unfinished.npy", folder / VECTORS)  # last: it marks both files as complete
     return ArchiveWords(lexicon.vocabulary, vectors)
