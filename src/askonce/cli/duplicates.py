@@ -1,4 +1,4 @@
-"""``askonce duplicates``: questions that were asked twice and never marked."""
+"""``askonce duplicates``: questions that were asked twice and never marked as duplicates."""
 
 import sys
 from collections.abc import Iterator
@@ -22,21 +22,21 @@ def command(
         Path | None, typer.Option("--out", help="CSV file to write; without it, stdout.")
     ] = None,
     least: Annotated[
-        float, typer.Option("--least", min=0, max=1, help="Confidence from which a pair is told.")
+        float, typer.Option("--least", min=0, max=1, help="Report pairs from this confidence on.")
     ] = 0.5,
     newest: Annotated[
-        int | None, typer.Option("--newest", min=1, help="Look only at so many newest questions.")
+        int | None, typer.Option("--newest", min=1, help="Check only this many newest questions.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Write only so many surest pairs.")
+        int | None, typer.Option("--limit", min=1, help="Write only this many pairs.")
     ] = None,
     index: IndexAddress = None,
     folder: WorkFolder = None,
 ) -> None:
-    """Find unmarked duplicates in bulk, the surest first, as CSV.
+    """Find unmarked duplicates in bulk, most confident first, as CSV.
 
-    The confidence is the calibrated probability where a trained model serves; else the share of
-    a question's own BM25 score that the other reaches, and the column `calibrated` says 0.
+    The confidence is the calibrated probability where a trained model serves. Otherwise it is the
+    BM25 score of the other question as a share of the question's own, and `calibrated` is 0.
     """
     from rich.console import Console
     from rich.progress import track
