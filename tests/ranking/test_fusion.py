@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from askonce.index.base import Hit
 from askonce.ranking.fusion import Fusion, fuse, reciprocal_ranks, zscores
-from askonce.ranking.stages import Candidates, IndexQuery, gather
+from askonce.ranking.stages import Candidates, IndexQuery, Query, gather
 
 
 def test_zscores_by_hand():
@@ -75,7 +75,7 @@ TWO = Fixed({"c": 9.0, "b": 8.0, "a": 1.0})
 
 
 def test_every_candidate_gets_every_score():
-    found = gather(asked(one=ONE, two=TWO), depth=1)
+    found = gather(Query("?"), asked(one=ONE, two=TWO), depth=1)
     assert found.ids == ["a", "c"]
     assert {name: values.tolist() for name, values in found.stages.items()} == {
         "one": [3.0, 0.0],
@@ -84,17 +84,17 @@ def test_every_candidate_gets_every_score():
     ranked = Fusion(weights={"one": 1.0, "two": 1.0}).join(found)
     assert ranked.ids == ["a", "c"]  # one each: the tie goes by id
     assert ranked.parts(1) == {"one": 0.0, "two": 9.0}
-    assert gather(asked(one=ONE, two=TWO), depth=2).ids == ["a", "b", "c"]
+    assert gather(Query("?"), asked(one=ONE, two=TWO), depth=2).ids == ["a", "b", "c"]
 
 
 def test_lent_posts_are_candidates_and_barred_ones_are_not():
-    found = gather(asked(one=ONE), 1, {"c": 2.0})
+    found = gather(Query("?", {"c": 2.0}), asked(one=ONE), 1)
     assert found.ids == ["a", "c"]
     assert found.stages["asked"].tolist() == [0.0, 2.0]
-    assert gather(asked(one=ONE), 1, {"c": 0.0}).stages.keys() == {"one"}
-    assert gather(asked(one=ONE), 1, barred={"a"}).ids == ["b"]
-    assert gather(asked(one=ONE, two=TWO), 2, barred={"a", "c"}).ids == ["b"]
-    assert gather(asked(one=Fixed({})), 5).ids == []
+    assert gather(Query("?", {"c": 0.0}), asked(one=ONE), 1).stages.keys() == {"one"}
+    assert gather(Query("?", barred={"a"}), asked(one=ONE), 1).ids == ["b"]
+    assert gather(Query("?", barred={"a", "c"}), asked(one=ONE, two=TWO), 2).ids == ["b"]
+    assert gather(Query("?"), asked(one=Fixed({})), 5).ids == []
 
 
 def test_a_stage_alone_keeps_its_scale():

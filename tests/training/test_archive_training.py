@@ -12,7 +12,7 @@ from askonce.ranker import Ranker
 from askonce.ranking.manifest import Serving, current, read_manifest
 from askonce.ranking.stages import DEPTH
 from askonce.training.archive import recipes as archive_recipes
-from askonce.training.archive.held_out import HeldOut, PostKeys
+from askonce.training.archive.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.in_place import train_on_archive
 from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.pools import answer_task, question_task
@@ -187,7 +187,9 @@ def test_search_finds_what_was_there_then_and_never_the_question_itself(bicycles
     task = question_task(ArchiveLabels.of(bicycles))
     split = HeldOut.of(task, "dev")
     serving = Serving(weights={"bm25": 1.0, "vectors": 1.0})
-    pipeline = split.pipeline(serving, PostKeys.of(Letters(), task.posts))
+    pipeline = split.pipeline(
+        serving, EncodedPosts("letters", "", Letters(), Letters().candidate_keys(task.posts))
+    )
     there = {post.id for post in task.posts[: task.seen["dev"]]}
     later = {post.id for post in task.posts[task.seen["dev"] :]}
     assert later

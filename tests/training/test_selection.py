@@ -9,9 +9,8 @@ from askonce.archive.open import open_archive
 from askonce.index.lexical import LexicalIndex
 from askonce.ranking.fusion import Fusion
 from askonce.ranking.manifest import Serving
-from askonce.ranking.stages import Candidates
-from askonce.training.archive.candidates import EncoderCandidate
-from askonce.training.archive.held_out import HeldOut, PostKeys
+from askonce.ranking.stages import Candidates, Query
+from askonce.training.archive.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.pools import question_task
 from askonce.training.archive.selection import (
@@ -50,7 +49,7 @@ class Planned(HeldOut):
         object.__setattr__(made, "planned", planned)
         return made
 
-    def pipeline(self, serving, vectors=None, pair=None):
+    def pipeline(self, serving, encoder=None, pair=None):
         return replace(super().pipeline(serving, None, pair), pair=pair)
 
     def find(self, pipeline, queries):
@@ -64,7 +63,7 @@ def splits(*arguments, **more):
     }
 
 
-ENCODER = EncoderCandidate("made", "questions/encoder", PostKeys(None, np.empty((0, 1))))
+ENCODER = EncodedPosts("made", "questions/encoder", None, np.empty((0, 1)))
 
 
 class Pair:
@@ -100,7 +99,7 @@ def test_vectors_serve_when_bm25_knows_nothing():
 def test_both_serve_when_each_knows_something():
     chosen = selected_encoder(splits(150, 1.5, 1.5))
     assert chosen.served.fusion.weights.keys() == {"bm25", "vectors"}
-    assert chosen.encoder == ENCODER.place
+    assert chosen.encoder is ENCODER
     test = chosen.figures()["test"]
     assert test["fused"]["MAP"] > test["bm25"]["MAP"] + 0.05
     assert list(test)[-1] == "fused"
@@ -159,7 +158,7 @@ def test_a_pair_model_is_compared_with_the_order_that_serves_without_it():
     harmful = Pair(made, 2.0)
     pipeline = replace(first, pair=harmful).pipeline(made["dev"])
     queries = made["dev"].queries
-    heads = pipeline.read_pairs([query.query.text for query in queries], rankings["dev"])
+    heads = pipeline.read_pairs([Query(q.query.text) for q in queries], rankings["dev"])
     renormalised = figures(queries, [fusion.join(head) for head in heads])["MAP"]
     with_pair = Fusion("zscore", {**fusion.weights, "pair": 4.0})
     harmed = figures(queries, [with_pair.join(head) for head in heads])["MAP"]

@@ -15,7 +15,7 @@ from askonce.engine.lifecycle.following import Tell
 from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
 from askonce.errors import AskonceError, NotAnEncoder
-from askonce.ranking.stages import DEPTH, Ranked
+from askonce.ranking.stages import DEPTH, Query, Ranked
 from askonce.types import Link, Post
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Engine:
         with self._keeper.asking() as searches:
             searches.need(ranker)
             search = searches.question
-            ranked = search.rank(questions, ranker, max(k, depth))
+            ranked = search.rank(list(map(Query, questions)), ranker, max(k, depth))
             return [
                 similar_hits(self.archive, search, question, found, k)
                 for question, found in zip(questions, ranked, strict=True)
@@ -144,7 +144,7 @@ class Engine:
         _check(questions, k)
         with self._keeper.asking() as searches:
             searches.need(ranker)
-            near = searches.question.retrieve(questions, ranker, NEAR)
+            near = searches.question.retrieve(list(map(Query, questions)), ranker, NEAR)
             return self._answers(searches, questions, near, k, ranker, votes)
 
     def ask_many(
@@ -155,9 +155,10 @@ class Engine:
         with self._keeper.asking() as searches:
             searches.need(ranker)
             search = searches.question
-            near = search.retrieve(questions, ranker, max(k, DEPTH))
+            queries = list(map(Query, questions))
+            near = search.retrieve(queries, ranker, max(k, DEPTH))
             answers = self._answers(searches, questions, near, k, ranker, votes)
-            reranked = search.rerank(questions, near, ranker)
+            reranked = search.rerank(queries, near, ranker)
             similar = (
                 similar_hits(self.archive, search, question, found, k)
                 for question, found in zip(questions, reranked, strict=True)
@@ -178,9 +179,9 @@ class Engine:
             search = searches.question if post.kind == "question" else searches.answer
             lent = {post_id: 0.0}  # a candidate, whether a search finds it or not
             if post.kind == "answer":
-                near = searches.question.retrieve([question], "best", NEAR)[0]
+                near = searches.question.retrieve([Query(question)], "best", NEAR)[0]
                 lent |= lent_scores(self.archive, near)
-            ranked = search.rank([question], "best", DEPTH, [lent])[0]
+            ranked = search.rank([Query(question, lent)])[0]
             return explain(search, question, post, ranked)
 
     def embed(self, texts: Sequence[str]) -> "np.ndarray":
@@ -257,7 +258,7 @@ class Engine:
         votes: bool,
     ) -> list[list[RankedAnswer]]:
         lent = [lent_scores(self.archive, ranked) for ranked in near]
-        ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), lent)
+        ranked = searches.answer.rank(list(map(Query, questions, lent)), ranker, max(k, DEPTH))
         return [
             answer_hits(self.archive, searches.answer, question, found, k, votes)
             for question, found in zip(questions, ranked, strict=True)

@@ -5,7 +5,7 @@ score; the scores are fused as training selected on dev (``retrieve``); a pair m
 serves, reads the best of them (``rerank``). Training measures with the same functions.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +23,7 @@ from askonce.ranking.stages import (
     VECTORS,
     Candidates,
     IndexQuery,
+    Query,
     Ranked,
     gather,
 )
@@ -61,58 +62,42 @@ class Search:
         return [*names, "fused"] if self.vectors is not None and self.pair is not None else names
 
     def rank(
-        self,
-        questions: Sequence[str],
-        ranker: str = "best",
-        depth: int = DEPTH,
-        lent: Sequence[Mapping[str, float]] | None = None,
+        self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
     ) -> list[Ranked]:
-        """Rank by all stages of a ranker; arguments as for ``find``."""
-        return self.rerank(questions, self.retrieve(questions, ranker, depth, lent), ranker)
+        """Rank by all stages of a ranker."""
+        return self.rerank(queries, self.retrieve(queries, ranker, depth), ranker)
 
     def retrieve(
-        self,
-        questions: Sequence[str],
-        ranker: str = "best",
-        depth: int = DEPTH,
-        lent: Sequence[Mapping[str, float]] | None = None,
+        self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
     ) -> list[Ranked]:
-        """Rank by all stages but the pair model; arguments as for ``find``."""
-        fusion = self.serving.fusion
-        return [fusion.join(found) for found in self.find(questions, ranker, depth, lent)]
+        """Rank by all stages but the pair model."""
+        return [self.serving.fusion.join(found) for found in self.find(queries, ranker, depth)]
 
     def find(
-        self,
-        questions: Sequence[str],
-        ranker: str = "best",
-        depth: int = DEPTH,
-        lent: Sequence[Mapping[str, float]] | None = None,
-        barred: Sequence[Set[str]] | None = None,
+        self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
     ) -> list[Candidates]:
-        """The candidates for each question, with the raw scores of all stages but the pair model.
-
-        Each index gives its best ``depth``. By question, ``lent`` adds candidates with scores of
-        their own and ``barred`` are posts that must not be candidates.
-        """
+        """The best ``depth`` of each index, with raw scores of all stages but the pair model."""
         stages = self._stages(ranker)
-        vectors = self.vectors if VECTORS in stages else None
-        keys = vectors.coder.query_keys(questions) if vectors is not None else None  # (Q, K)
+        lexical, vectors = self.lexical, self.vectors if VECTORS in stages else None
+        keys = np.empty((len(queries), 0))
+        if vectors is not None:
+            keys = vectors.coder.query_keys([query.text for query in queries])  # (Q, K)
         found = []
-        for row, question in enumerate(questions):
+        for row, query in enumerate(queries):
             indexes: dict[str, IndexQuery] = {}
             if BM25 in stages:
-                search, score = self.lexical.search, self.lexical.score
-                indexes[BM25] = IndexQuery(partial(search, question), partial(score, question))
-            if vectors is not None and keys is not None:
+                indexes[BM25] = IndexQuery(
+                    partial(lexical.search, query.text), partial(lexical.score, query.text)
+                )
+            if vectors is not None:
                 indexes[VECTORS] = IndexQuery(
                     partial(vectors.search_key, keys[row]), partial(vectors.score_key, keys[row])
                 )
-            skipped = barred[row] if barred else frozenset()
-            found.append(gather(indexes, depth, lent[row] if lent else None, skipped))
+            found.append(gather(query, indexes, depth))
         return found
 
     def rerank(
-        self, questions: Sequence[str], ranked: list[Ranked], ranker: str = "best"
+        self, queries: Sequence[Query], ranked: list[Ranked], ranker: str = "best"
     ) -> list[Ranked]:
         """Order the best candidates of each question by all stages, if the ranker has a pair model.
 
@@ -120,10 +105,9 @@ class Search:
         """
         if self.pair is None or PAIR not in self._stages(ranker):
             return ranked
-        fusion = self.serving.fusion
-        return [fusion.join(head) for head in self.read_pairs(questions, ranked)]
+        return [self.serving.fusion.join(head) for head in self.read_pairs(queries, ranked)]
 
-    def read_pairs(self, questions: Sequence[str], ranked: Sequence[Ranked]) -> list[Candidates]:
+    def read_pairs(self, queries: Sequence[Query], ranked: Sequence[Ranked]) -> list[Candidates]:
         """The best candidates of each question, with the pair model's scores added."""
         if self.pair is None:
             raise ValueError("read_pairs needs a pair model")
@@ -131,8 +115,8 @@ class Search:
         posts = self.archive.posts(sorted({name for head in heads for name in head}), html=False)
         heads = [[name for name in head if name in posts] for head in heads]
         pairs = [
-            (question, posts[name])
-            for question, head in zip(questions, heads, strict=True)
+            (query.text, posts[name])
+            for query, head in zip(queries, heads, strict=True)
             for name in head
         ]
         scores = np.asarray(self.pair.predict(pairs), dtype=float) if pairs else np.empty(0)

@@ -1,7 +1,7 @@
 """The stages that score candidates, and the candidates with their raw scores."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,6 +46,15 @@ class Ranked(Candidates):
 
 
 @dataclass(frozen=True)
+class Query:
+    """A question, with candidates to add and to leave out."""
+
+    text: str
+    lent: Mapping[str, float] = field(default_factory=dict)  # candidates with a score of their own
+    barred: Set[str] = frozenset()  # posts that must not be candidates
+
+
+@dataclass(frozen=True)
 class IndexQuery:
     """One question to one index."""
 
@@ -53,22 +62,16 @@ class IndexQuery:
     score: Callable[[Sequence[str]], np.ndarray]  # of any posts
 
 
-def gather(
-    indexes: Mapping[str, IndexQuery],
-    depth: int,
-    lent: Mapping[str, float] | None = None,
-    barred: Set[str] = frozenset(),
-) -> Candidates:
+def gather(query: Query, indexes: Mapping[str, IndexQuery], depth: int) -> Candidates:
     """The best ``depth`` posts of each index, together, with every index's score for all of them.
 
-    ``lent`` adds candidates with a score that other questions lend them; ``barred`` posts are
-    skipped. Ids are sorted, so that a stable sort by score leaves ties in the order of ids.
+    Ids are sorted, so that a stable sort by score leaves ties in the order of ids.
     """
+    lent, barred = query.lent, query.barred
     hits = {
         name: [hit for hit in index.search(depth + len(barred)) if hit.id not in barred][:depth]
         for name, index in indexes.items()
     }
-    lent = lent or {}
     ids = sorted({*lent, *(hit.id for found in hits.values() for hit in found)})
     stages = {}
     for name, index in indexes.items():

@@ -3,7 +3,7 @@
 import importlib.util
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from askonce.models import MODELS
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import SENTENCE, TaskName
 from askonce.training.archive.clock import Clock
-from askonce.training.archive.held_out import PostKeys
+from askonce.training.archive.held_out import EncodedPosts
 from askonce.training.archive.pools import ArchiveTask
 from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
 from askonce.training.archive.words import ArchiveWords
@@ -83,37 +83,38 @@ class TrainedModel:
     history: Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class EncoderCandidate:
-    """An encoder that may serve, with the keys of all posts."""
+def train_encoder(run: TaskTraining, model: str | None) -> TrainedModel:
+    """The task's own encoder, pre-trained where there are enough titles and bodies."""
+    dataset = run.encoder_data
+    bodies = _bodies(dataset) >= MIN_BODIES
+    kind = run.name if bodies or run.name == "answers" else "titles"
+    recipe = encoder_recipe(kind, dataset.name, run.seed, model)
+    ranker = run.words.ranker(recipe)
+    if bodies and ranker.name in PRETRAINABLE:
+        ranker = _pretrain(run, ranker, dataset, recipe)
+    return _train(run, ranker, dataset, recipe, ENCODER)
 
-    name: str
-    place: str  # as the manifest names it
-    keys: PostKeys
-    trained: TrainedModel | None = field(default=None)  # if it was trained for this task
 
+def encode_posts(
+    run: TaskTraining, model: str | None, trained: Mapping[str, Ranker], posts: int
+) -> list[EncodedPosts]:
+    """The task's posts by every encoder to compare: those trained, and a sentence encoder.
 
-def train_encoders(
-    run: TaskTraining, model: str | None, others: Mapping[str, Ranker], posts: int
-) -> list[EncoderCandidate]:
-    """Every encoder to compare: the task's own, those of other tasks, a sentence encoder.
-
-    ``model`` names the only one to use instead; ``others`` are the encoders of other tasks by
-    their place; ``posts`` is the size of the archive.
+    ``model`` is the encoder that the user asked for; ``trained`` are encoders by their place, the
+    task's own first; ``posts`` is the size of the archive.
     """
+    encoded = []
+    for place, ranker in trained.items():
+        task = place.partition("/")[0]
+        name = ranker.name if task == run.name else f"of {task}"
+        encoded.append(_encode(run, name, place, RankerKeys(ranker)))
     if model is not None and model not in MODELS:
-        return [_encoded(run, model, f"{SENTENCE}{model}", SentenceKeys(model))]
-    trained = _train_encoder(run, model)
-    name, place = trained.ranker.name, f"{run.name}/{ENCODER}"
-    candidates = [replace(_encoded(run, name, place, RankerKeys(trained.ranker)), trained=trained)]
-    for place, ranker in others.items():
-        name = f"of {place.partition('/')[0]}"
-        candidates.append(_encoded(run, name, place, RankerKeys(ranker)))
-    if model is None and posts < SMALL_ARCHIVE and _installed():
+        encoded.append(_encode(run, model, f"{SENTENCE}{model}", SentenceKeys(model)))
+    elif model is None and posts < SMALL_ARCHIVE and _installed():
         coder = SentenceKeys(SMALL_MODEL)
         if _has_time(run, coder):
-            candidates.append(_encoded(run, SMALL_MODEL, f"{SENTENCE}{SMALL_MODEL}", coder))
-    return candidates
+            encoded.append(_encode(run, SMALL_MODEL, f"{SENTENCE}{SMALL_MODEL}", coder))
+    return encoded
 
 
 def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> TrainedModel | None:
@@ -131,18 +132,6 @@ def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> Tra
         run.note(f"no pair model, since {text}")
         return None
     return _train(run, ranker, run.pair_data, recipe, PAIR)
-
-
-def _train_encoder(run: TaskTraining, model: str | None) -> TrainedModel:
-    """The task's encoder, pre-trained where there are enough titles and bodies."""
-    dataset = run.encoder_data
-    bodies = _bodies(dataset) >= MIN_BODIES
-    kind = run.name if bodies or run.name == "answers" else "titles"
-    recipe = encoder_recipe(kind, dataset.name, run.seed, model)
-    ranker = run.words.ranker(recipe)
-    if bodies and ranker.name in PRETRAINABLE:
-        ranker = _pretrain(run, ranker, dataset, recipe)
-    return _train(run, ranker, dataset, recipe, ENCODER)
 
 
 def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe) -> Ranker:
@@ -163,13 +152,13 @@ def _train(
     return TrainedModel(outcome.ranker, outcome.progress.history)
 
 
-def _encoded(run: TaskTraining, name: str, place: str, coder: KeyEncoder) -> EncoderCandidate:
+def _encode(run: TaskTraining, name: str, place: str, coder: KeyEncoder) -> EncodedPosts:
     run.say(f"measuring {name}")
     begin = time.perf_counter()
-    keys = PostKeys.of(coder, run.task.posts)
+    keys = coder.candidate_keys(run.task.posts)  # (N, K)
     if place.startswith(SENTENCE):  # comes on top of the time for training
         run.clock.add(time.perf_counter() - begin)
-    return EncoderCandidate(name, place, keys)
+    return EncodedPosts(name, place, coder, keys)
 
 
 def _has_time(run: TaskTraining, coder: KeyEncoder) -> bool:

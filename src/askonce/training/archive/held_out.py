@@ -12,7 +12,7 @@ from askonce.index.vectors import VectorIndex
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import Serving
 from askonce.ranking.pipeline import Search
-from askonce.ranking.stages import Candidates, Ranked
+from askonce.ranking.stages import Candidates, Query, Ranked
 from askonce.training.archive.labels import LabelledQuery
 from askonce.training.archive.pools import ArchiveTask
 from askonce.types import Post
@@ -21,16 +21,13 @@ BATCH = 64  # questions that a pair model reads at a time
 
 
 @dataclass(frozen=True, eq=False)
-class PostKeys:
-    """The posts of a task as keys, encoded once for dev and test."""
+class EncodedPosts:
+    """The posts of a task as the keys of one encoder, encoded once for dev and test."""
 
+    name: str  # of the encoder
+    place: str  # of the encoder, as the manifest names it
     coder: KeyEncoder
     keys: np.ndarray  # (N, K)
-
-    @classmethod
-    def of(cls, coder: KeyEncoder, posts: Sequence[Post]) -> "PostKeys":
-        """Encode the posts."""
-        return cls(coder, coder.candidate_keys(posts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,26 +55,26 @@ class HeldOut:
         return {name: self.by_id[name] for name in ids}
 
     def pipeline(
-        self, serving: Serving, vectors: PostKeys | None = None, pair: Ranker | None = None
+        self, serving: Serving, encoder: EncodedPosts | None = None, pair: Ranker | None = None
     ) -> Search:
         """The pipeline that serves, over the posts of this split."""
-        index = None
-        if vectors is not None:
-            index = VectorIndex(None, vectors.coder)
-            index.add_keys(list(self.by_id), vectors.keys[: len(self.by_id)])
-        return Search(self, self.lexical, index, pair, serving)
+        vectors = None
+        if encoder is not None:
+            vectors = VectorIndex(None, encoder.coder)
+            vectors.add_keys(list(self.by_id), encoder.keys[: len(self.by_id)])
+        return Search(self, self.lexical, vectors, pair, serving)
 
     def find(self, pipeline: Search, queries: Sequence[LabelledQuery]) -> list[Candidates]:
         """The candidates of each question, with the raw scores of the first stages."""
-        barred = [self._barred(query) for query in queries]
-        return pipeline.find([query.query.text for query in queries], barred=barred)
+        return pipeline.find([Query(x.query.text, barred=self._barred(x)) for x in queries])
 
     def rank(self, pipeline: Search, queries: Sequence[LabelledQuery]) -> list[Ranked]:
         """The order that the pipeline serves for each question."""
-        ranked = [pipeline.serving.fusion.join(found) for found in self.find(pipeline, queries)]
+        fusion = pipeline.serving.fusion
+        ranked = [fusion.join(found) for found in self.find(pipeline, queries)]
         if pipeline.pair is None:
             return ranked
-        return [pipeline.serving.fusion.join(c) for c in read_pairs(pipeline, queries, ranked)]
+        return [fusion.join(found) for found in read_pairs(pipeline, queries, ranked)]
 
     def _barred(self, query: LabelledQuery) -> frozenset[str]:
         """Unlabelled posts that may be right: linked ones, copies of the query or a right post."""
@@ -89,11 +86,10 @@ class HeldOut:
 def read_pairs(
     pipeline: Search, queries: Sequence[LabelledQuery], ranked: Sequence[Ranked]
 ) -> list[Candidates]:
-    """The candidates that the pair model reads, with its scores; some questions at a time."""
-    texts = [query.query.text for query in queries]
-    starts = range(0, len(texts), BATCH)
+    """The candidates that the pair model reads, with its scores, in batches of questions."""
+    texts = [Query(query.query.text) for query in queries]
     return [
         found
-        for n in starts
+        for n in range(0, len(texts), BATCH)
         for found in pipeline.read_pairs(texts[n : n + BATCH], ranked[n : n + BATCH])
     ]

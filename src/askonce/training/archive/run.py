@@ -2,10 +2,11 @@
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from askonce.archive import Snapshot
 from askonce.errors import AskonceError, ConfigError, NotAnEncoder
@@ -15,7 +16,14 @@ from askonce.models.base import Encoder
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import Manifest, Serving, TaskName
 from askonce.training.archive.calibrate import calibrate, weigh_votes
-from askonce.training.archive.candidates import PAIR, TaskTraining, train_encoders, train_pair
+from askonce.training.archive.candidates import (
+    ENCODER,
+    PAIR,
+    TaskTraining,
+    encode_posts,
+    train_encoder,
+    train_pair,
+)
 from askonce.training.archive.clock import Clock
 from askonce.training.archive.held_out import HeldOut
 from askonce.training.archive.labels import ArchiveLabels
@@ -78,7 +86,7 @@ def train_snapshot(
     ]
     clock.questions = sum(run.questions for run in runs)
     servings: dict[TaskName, Serving] = {}
-    encoders: dict[str, Ranker] = {}  # trained for earlier tasks, by their place
+    encoders: dict[str, Ranker] = {}  # by their place
     for run in runs:
         servings[run.name], own = _train_task(run, archive, options.encoder, encoders)
         encoders |= own
@@ -89,37 +97,39 @@ def train_snapshot(
 
 
 def _train_task(
-    run: TaskTraining, archive: Snapshot, encoder: str | None, others: Mapping[str, Ranker]
+    run: TaskTraining, archive: Snapshot, model: str | None, others: Mapping[str, Ranker]
 ) -> tuple[Serving, dict[str, Ranker]]:
-    """What serves one task, and the encoder trained for it by its place."""
+    """What serves one task, and its own encoder by its place; ``others`` are of earlier tasks."""
     begin = time.perf_counter()
     splits = {split: HeldOut.of(run.task, split) for split in ("dev", "test")}
+    own: dict[str, Ranker] = {}
+    history: Sequence[Mapping[str, Any]] = ()
+    if model is None or model in MODELS:
+        trained = train_encoder(run, model)
+        own, history = {f"{run.name}/{ENCODER}": trained.ranker}, trained.history
     posts = len(archive.questions) + len(archive.answers)
-    candidates = train_encoders(run, encoder, others, posts)
-    first = select_encoder(splits, select_bm25(splits), candidates)
-    pair = train_pair(run, *longest_list(splits["dev"], first))
-    selected = first
+    encoded = encode_posts(run, model, {**own, **others}, posts)
+    selected = select_encoder(splits, select_bm25(splits), encoded)
+    pair = train_pair(run, *longest_list(splits["dev"], selected))
     if pair is not None:
         run.say(f"measuring {pair.ranker.name}")
-        selected = select_pair(splits, first, pair.ranker)
+        selected = select_pair(splits, selected, pair.ranker)
+        history = history or pair.history
     calibration, quality = calibrate(run.task, splits, selected)
-    fusion = selected.served.fusion
-    trained = {one.place: one.trained for one in candidates if one.trained is not None}
-    histories = [model.history for model in (*trained.values(), pair) if model is not None]
     serving = Serving(
-        encoder=selected.encoder,
+        encoder=selected.encoder.place if selected.encoder else None,
         pair=f"{run.name}/{PAIR}" if selected.pair else None,
-        how=fusion.how,
-        weights=fusion.weights,
+        how=selected.served.fusion.how,
+        weights=selected.served.fusion.weights,
         calibration=calibration,
         blend=weigh_votes(archive, run.task, splits["dev"], selected),
         labels=run.task.labels,
         figures=selected.figures() | ({"probability": {"test": quality}} if quality else {}),
         queries={name: len(pools) for name, pools in run.task.dataset.splits.items()},
-        history=tuple(histories[0]) if histories else (),
+        history=tuple(history),
         seconds=round(time.perf_counter() - begin, 1),
     )
-    return serving, {place: model.ranker for place, model in trained.items()}
+    return serving, own
 
 
 def check_encoder(name: str | None) -> None:

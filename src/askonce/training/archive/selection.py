@@ -15,8 +15,7 @@ from askonce.ranking.fusion import Fusion, How
 from askonce.ranking.manifest import Serving
 from askonce.ranking.pipeline import Search
 from askonce.ranking.stages import BM25, DEPTH, PAIR, VECTORS, Candidates, Ranked
-from askonce.training.archive.candidates import EncoderCandidate
-from askonce.training.archive.held_out import HeldOut, PostKeys, read_pairs
+from askonce.training.archive.held_out import EncodedPosts, HeldOut, read_pairs
 from askonce.training.archive.labels import LabelledQuery
 from askonce.types import Post
 
@@ -42,15 +41,14 @@ class Selected:
 
     served: Measured
     systems: Mapping[str, Metrics]
-    encoder: str | None = None  # as the manifest names it
-    keys: PostKeys | None = None
+    encoder: EncodedPosts | None = None
     pair: Ranker | None = None
 
     def pipeline(self, split: HeldOut) -> Search:
         """The pipeline that serves, over the posts of a split."""
         fusion = self.served.fusion
         serving = Serving(how=fusion.how, weights=fusion.weights)
-        return split.pipeline(serving, self.keys, self.pair)
+        return split.pipeline(serving, self.encoder, self.pair)
 
     def figures(self) -> dict[str, dict[str, Mapping[str, float]]]:
         """The metrics as a manifest has them: split, system, metric; what serves is last."""
@@ -71,9 +69,7 @@ def select_bm25(splits: Splits) -> Selected:
     return Selected(served, {"bm25": served.metrics})
 
 
-def select_encoder(
-    splits: Splits, bm25: Selected, encoders: Sequence[EncoderCandidate]
-) -> Selected:
+def select_encoder(splits: Splits, bm25: Selected, encoders: Sequence[EncodedPosts]) -> Selected:
     """The encoder with the highest dev MAP, alone or beside BM25, if it gains on BM25 alone."""
     tried = [_try_encoder(splits, bm25, encoder) for encoder in encoders]
     best = max(tried, key=lambda one: one.served.metrics["dev"]["MAP"])
@@ -85,11 +81,11 @@ def select_encoder(
     return replace(best, systems=systems)
 
 
-def _try_encoder(splits: Splits, bm25: Selected, encoder: EncoderCandidate) -> Selected:
+def _try_encoder(splits: Splits, bm25: Selected, encoder: EncodedPosts) -> Selected:
     """BM25 alone, or with the encoder used in the best way if that gains."""
     serving = Serving(weights={BM25: 1.0, VECTORS: 1.0})
     candidates = {
-        name: split.find(split.pipeline(serving, encoder.keys), split.queries)
+        name: split.find(split.pipeline(serving, encoder), split.queries)
         for name, split in splits.items()
     }
     alone = Fusion(weights={VECTORS: 1.0})
@@ -99,8 +95,7 @@ def _try_encoder(splits: Splits, bm25: Selected, encoder: EncoderCandidate) -> S
     fusion = select(dev, bm25.served.rankings["dev"], candidates["dev"], [alone, *both])
     if fusion is None:
         return replace(bm25, systems=systems)
-    served = _measure(splits, fusion, candidates)
-    return Selected(served, systems, encoder.place, encoder.keys)
+    return Selected(_measure(splits, fusion, candidates), systems, encoder)
 
 
 def longest_list(dev: HeldOut, first: Selected) -> tuple[str, list[Post]]:
@@ -126,7 +121,7 @@ def select_pair(splits: Splits, first: Selected, pair: Ranker) -> Selected:
     fusion = select(dev, first.served.rankings["dev"], candidates["dev"], fusions)
     if fusion is None:
         return replace(first, systems=systems)
-    if first.keys is not None:  # else that is "bm25"
+    if first.encoder is not None:  # else that is "bm25"
         systems["without pair"] = first.served.metrics
     return replace(with_pair, served=_measure(splits, fusion, candidates), systems=systems)
 
