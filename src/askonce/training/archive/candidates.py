@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
@@ -17,7 +16,7 @@ from askonce.training.archive.held_out import EncodedPosts
 from askonce.training.archive.pools import ArchiveTask
 from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
 from askonce.training.archive.words import ArchiveWords
-from askonce.training.epochs import train
+from askonce.training.epochs import Outcome, train
 from askonce.training.events import Note, OnEvent, Phase
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
@@ -75,15 +74,7 @@ class TaskTraining:
         self.on_event(Note(f"{self.name}: {text}"))
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedModel:
-    """A ranker of its best epoch, and the record of all epochs."""
-
-    ranker: Ranker
-    history: Sequence[Mapping[str, Any]]
-
-
-def train_encoder(run: TaskTraining, model: str | None) -> TrainedModel:
+def train_encoder(run: TaskTraining, model: str | None) -> Outcome:
     """The task's own encoder, pre-trained where there are enough titles and bodies."""
     dataset = run.encoder_data
     bodies = _bodies(dataset) >= MIN_BODIES
@@ -96,18 +87,17 @@ def train_encoder(run: TaskTraining, model: str | None) -> TrainedModel:
 
 
 def encode_posts(
-    run: TaskTraining, model: str | None, trained: Mapping[str, Ranker], posts: int
+    run: TaskTraining, model: str | None, trained: Mapping[TaskName, Ranker], posts: int
 ) -> list[EncodedPosts]:
     """The task's posts by every encoder to compare: those trained, and a sentence encoder.
 
-    ``model`` is the encoder that the user asked for; ``trained`` are encoders by their place, the
-    task's own first; ``posts`` is the size of the archive.
+    ``model`` is the encoder that the user asked for; ``trained`` are encoders by the task that they
+    were trained for; ``posts`` is the size of the archive.
     """
     encoded = []
-    for place, ranker in trained.items():
-        task = place.partition("/")[0]
+    for task, ranker in trained.items():
         name = ranker.name if task == run.name else f"of {task}"
-        encoded.append(_encode(run, name, place, RankerKeys(ranker)))
+        encoded.append(_encode(run, name, f"{task}/{ENCODER}", RankerKeys(ranker)))
     if model is not None and model not in MODELS:
         encoded.append(_encode(run, model, f"{SENTENCE}{model}", SentenceKeys(model)))
     elif model is None and posts < SMALL_ARCHIVE and _installed():
@@ -117,7 +107,7 @@ def encode_posts(
     return encoded
 
 
-def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> TrainedModel | None:
+def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> Outcome | None:
     """The model that re-ranks; None where it would keep a reader waiting, or no time is left.
 
     ``query`` and ``candidates`` are an example of what it will read.
@@ -145,11 +135,10 @@ def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recip
 
 def _train(
     run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe, folder: str
-) -> TrainedModel:
+) -> Outcome:
     run.say(f"training {ranker.name}")
     stop = run.clock.next(_questions(dataset))
-    outcome = train(ranker, dataset, recipe, run.folder / folder, run.on_event, stop=stop)
-    return TrainedModel(outcome.ranker, outcome.progress.history)
+    return train(ranker, dataset, recipe, run.folder / folder, run.on_event, stop=stop)
 
 
 def _encode(run: TaskTraining, name: str, place: str, coder: KeyEncoder) -> EncodedPosts:

@@ -17,7 +17,6 @@ from askonce.ranker import Ranker
 from askonce.ranking.manifest import Manifest, Serving, TaskName
 from askonce.training.archive.calibrate import calibrate, weigh_votes
 from askonce.training.archive.candidates import (
-    ENCODER,
     PAIR,
     TaskTraining,
     encode_posts,
@@ -86,7 +85,7 @@ def train_snapshot(
     ]
     clock.questions = sum(run.questions for run in runs)
     servings: dict[TaskName, Serving] = {}
-    encoders: dict[str, Ranker] = {}  # by their place
+    encoders: dict[TaskName, Ranker] = {}
     for run in runs:
         servings[run.name], own = _train_task(run, archive, options.encoder, encoders)
         encoders |= own
@@ -97,16 +96,16 @@ def train_snapshot(
 
 
 def _train_task(
-    run: TaskTraining, archive: Snapshot, model: str | None, others: Mapping[str, Ranker]
-) -> tuple[Serving, dict[str, Ranker]]:
-    """What serves one task, and its own encoder by its place; ``others`` are of earlier tasks."""
+    run: TaskTraining, archive: Snapshot, model: str | None, others: Mapping[TaskName, Ranker]
+) -> tuple[Serving, dict[TaskName, Ranker]]:
+    """What serves one task, and the encoder trained for it; ``others`` are of earlier tasks."""
     begin = time.perf_counter()
     splits = {split: HeldOut.of(run.task, split) for split in ("dev", "test")}
-    own: dict[str, Ranker] = {}
+    own: dict[TaskName, Ranker] = {}
     history: Sequence[Mapping[str, Any]] = ()
     if model is None or model in MODELS:
         trained = train_encoder(run, model)
-        own, history = {f"{run.name}/{ENCODER}": trained.ranker}, trained.history
+        own, history = {run.name: trained.ranker}, trained.progress.history
     posts = len(archive.questions) + len(archive.answers)
     encoded = encode_posts(run, model, {**own, **others}, posts)
     selected = select_encoder(splits, select_bm25(splits), encoded)
@@ -114,7 +113,7 @@ def _train_task(
     if pair is not None:
         run.say(f"measuring {pair.ranker.name}")
         selected = select_pair(splits, selected, pair.ranker)
-        history = history or pair.history
+        history = history or pair.progress.history
     calibration, quality = calibrate(run.task, splits, selected)
     serving = Serving(
         encoder=selected.encoder.place if selected.encoder else None,
