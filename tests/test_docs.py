@@ -28,12 +28,6 @@ def test_the_example_of_the_readme_prints_what_it_shows():
     assert run.stdout.strip() == shown.strip()
 
 
-def test_the_tutorial_s_python_runs(tmp_path):
-    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
-
-
 def test_the_table_of_the_readme_is_that_of_the_stored_results():
     rows = json.loads((ROOT / "docs" / "results" / "baselines.json").read_text("utf-8"))
     assert markdown(rows) in (ROOT / "README.md").read_text("utf-8")
