@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from askonce import files
 from askonce.archive import Archive, load
-from askonce.data.formats.xml_file import parse_xml
-from askonce.data.forums import IMPORTERS, Source, source
+from askonce.data.formats import csv, xml
+from askonce.data.formats.xml import parse_xml
+from askonce.data.forums import IMPORTERS, Source
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation.trec_files import read_qrels, read_run
 from askonce.ranker import Ranker
@@ -76,9 +77,9 @@ ENDLESS = "expected (a record, found 'none in|lines of less than)"
 
 @pytest.mark.parametrize("reader", READERS)
 def test_an_endless_line(tmp_path, monkeypatch, reader):
-    monkeypatch.setattr(source, "LONGEST_RECORD", 10_000)
-    monkeypatch.setattr(source, "LONGEST_GAP", 40_000)
-    monkeypatch.setattr(files, "LONGEST_LINE", 40_000)
+    for module in (files, csv, xml):
+        monkeypatch.setattr(module, "LONGEST_RECORD", 10_000)
+    monkeypatch.setattr(files, "LONGEST_GAP", 40_000)
     with refused(ENDLESS):
         READERS[reader](tmp_path, 1 << 20)
 

@@ -99,7 +99,7 @@ def test_a_table_without_text_says_how_to_name_it(tmp_path):
         ("5,question,,,,,,,", "post '5': no text"),
         ("1,question,,again,,,,,", "post '1': expected a new id"),
         (f"5,question,,t,{'x' * 2_000_000},,,,", "post '5': body of 2,000,000 characters"),
-        ('5,question,,"t,b,,,,', "line 6: expected a well-formed row, found unexpected end"),
+        ('5,question,,"t,b,,,,', "line 6: expected a well-formed row, found 'unexpected end"),
     ],
 )
 def test_a_bad_row_is_named_and_the_rest_is_read(imported, tmp_path, line, message):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from askonce.archive import Archive, load
 from askonce.data.forums import IMPORTERS, Source
-from askonce.data.forums.source import LONGEST_RECORD
 from askonce.errors import AskonceError, DataError
+from askonce.files import LONGEST_RECORD
 from askonce.types import Link, Post
 
 QUESTION = {"id": "q", "kind": "question", "title": "t"}

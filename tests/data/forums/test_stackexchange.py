@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from askonce.archive import Archive, load
 from askonce.data.forums import IMPORTERS, Damaged, Source
-from askonce.data.forums.source import LONGEST_RECORD
 from askonce.data.forums.stackexchange import _records, link_of
 from askonce.errors import AskonceError, DataError
+from askonce.files import LONGEST_RECORD
 from askonce.types import Link, Post
 
 NOTICE = (

@@ -11,9 +11,9 @@ import numpy as np
 
 from askonce.data.benchmarks import DATASETS
 from askonce.data.benchmarks.pools import stable_hash
-from askonce.data.formats.xml_file import attribute, parse_xml
+from askonce.data.formats.xml import xml_rows
 from askonce.errors import DataError
-from askonce.files import descend, find, need, numbered_lines, rows
+from askonce.files import descend, find, need, numbered_lines, open_stream, raise_errors, rows
 from askonce.text.html import html_to_text
 from askonce.text.leaks import strip_links, strip_notices
 from askonce.types import Dataset, Pool, Post
@@ -153,11 +153,12 @@ def _read_site_links(folder: Path) -> tuple[set[Pair], set[Pair]]:
     path = find(folder, "PostLinks.xml")
     if path is None:
         return known, duplicates
-    for row in parse_xml(path).iter("row"):
-        pair = frozenset(attribute(path, row, name) for name in ("PostId", "RelatedPostId"))
-        known.add(pair)
-        if attribute(path, row, "LinkTypeId") == _DUPLICATE:
-            duplicates.add(pair)
+    with open_stream(path) as stream:
+        for row in raise_errors(xml_rows(stream)):
+            pair = frozenset(row.text(name) for name in ("PostId", "RelatedPostId"))
+            known.add(pair)
+            if row.text("LinkTypeId") == _DUPLICATE:
+                duplicates.add(pair)
     return known, duplicates
 
 
