@@ -115,7 +115,7 @@ def test_a_gzip_bomb_of_a_gigabyte(tmp_path):
 
 
 @given(st.binary(max_size=300), st.sampled_from([read_run, read_qrels]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_bytes_are_a_table_of_trec_or_a_line_that_says_why_not(tmp_path_factory, data, read):
     path = tmp_path_factory.getbasetemp() / "table"
     path.write_bytes(data)
@@ -143,7 +143,7 @@ def folder(tmp_path):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_bytes_in_a_model_folder_are_a_model_or_a_line_that_says_why_not(
     tmp_path_factory, data
 ):

@@ -61,7 +61,7 @@ datasets = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(datasets)
 def test_what_is_written_is_read_back(dataset):
     with tempfile.TemporaryDirectory() as folder:

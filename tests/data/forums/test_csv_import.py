@@ -154,7 +154,7 @@ def test_a_real_forum(imported, data_folder):
 cells = st.text(max_size=12) | st.sampled_from(["1", "question", "answer", "&lt;p&gt;", '"', "2"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.binary(max_size=60) | st.lists(st.lists(cells, max_size=9), max_size=5), st.booleans())
 def test_no_input_crashes(content, with_header):
     text = io.StringIO()

@@ -134,7 +134,7 @@ lines = st.binary(max_size=40) | st.dictionaries(fields, likely | values, max_si
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(lines, max_size=6))
 def test_no_input_crashes(written):
     with TemporaryDirectory() as folder:
