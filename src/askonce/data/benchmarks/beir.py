@@ -26,6 +26,7 @@ from askonce.types import Dataset, Pool, Post, PostKind, ProtocolName, Tokeniser
 
 _FORMAT = 1
 _MANIFEST = "askonce.json"
+_SAME = ("name", "train", "dev", "test", "protocol", "tokeniser")  # in Dataset and Manifest
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 Posts = Mapping[str, Post]
@@ -94,16 +95,8 @@ def write_beir(dataset: Dataset, folder: Path) -> None:
         write_judgements(folder / "qrels" / f"{split}.tsv", rows)
         lines = (_pool_line(pool, queries, corpus) for pool in pools)
         write_objects(folder / "pools" / f"{split}.jsonl", lines)
-    manifest = Manifest(
-        dataset.name,
-        tuple(dataset.splits),
-        dataset.train,
-        dataset.dev,
-        dataset.test,
-        dataset.protocol,
-        dataset.tokeniser,
-        len(dataset.corpus),
-    )
+    same = {name: getattr(dataset, name) for name in _SAME}
+    manifest = Manifest(splits=tuple(dataset.splits), corpus=len(dataset.corpus), **same)
     write_atomic(folder / _MANIFEST, json.dumps(as_dict(manifest), indent=2) + "\n")
 
 
@@ -113,16 +106,8 @@ def _read_ours(folder: Path, queries: Posts, corpus: Posts) -> Dataset:
         split: tuple(_read_pools(need(folder / "pools", f"{split}.jsonl"), queries, corpus))
         for split in manifest.splits
     }
-    return Dataset(
-        manifest.name,
-        splits,
-        manifest.train,
-        manifest.dev,
-        manifest.test,
-        manifest.protocol,
-        manifest.tokeniser,
-        tuple(corpus.values())[: manifest.corpus],
-    )
+    same = {name: getattr(manifest, name) for name in _SAME}
+    return Dataset(splits=splits, corpus=tuple(corpus.values())[: manifest.corpus], **same)
 
 
 def _read_manifest(path: Path) -> Manifest:
