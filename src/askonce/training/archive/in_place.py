@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, Snapshot
-from askonce.locks import only_one
+from askonce.files import locked, write_atomic
 from askonce.ranking.manifest import (
     FOLDER,
     new_folder,
@@ -54,7 +54,7 @@ def _train_in_place(
     archive: Archive, home: Path, options: TrainOptions, on_event: OnEvent
 ) -> Trained:
     refusal = f"another training of {str(home)!r} is running; wait until it is finished"
-    with only_one(home / FOLDER / LOCK, refusal):
+    with locked(home / FOLDER / LOCK, refusal):
         work = home / FOLDER / WORK
         posts, change = _begin_or_resume(archive, work, options, on_event)
         with progress_file(work, 60 * options.minutes, on_event) as report:
@@ -85,8 +85,7 @@ def _begin_or_resume(
     _write_posts(posts, work / POSTS)
     began = datetime.now(UTC).isoformat(timespec="seconds")
     text = json.dumps({"began": began, "change": change, "options": settings})
-    (work / f"{BEGUN}.new").write_text(text, "utf-8")
-    os.replace(work / f"{BEGUN}.new", work / BEGUN)  # last: it marks the posts as complete
+    write_atomic(work / BEGUN, text)  # last: it marks the posts as complete
     return posts, change
 
 

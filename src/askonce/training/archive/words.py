@@ -1,6 +1,5 @@
 """The vocabulary and word vectors of an archive, learnt once for all of its models."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from askonce.files import replacing
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.text.vocabulary import Vocabulary
@@ -49,6 +49,6 @@ def learn_words(
     vectors = word_vectors(settings, lexicon, posts, given, seed)
     folder.mkdir(parents=True, exist_ok=True)
     lexicon.vocabulary.save(folder / VOCABULARY)
-    np.save(folder / "unfinished.npy", vectors)
-    os.replace(folder / "unfinished.npy", folder / VECTORS)  # last: it marks both files as complete
+    with replacing(folder / VECTORS) as path:  # last: it marks both files as complete
+        np.save(path, vectors)
     return ArchiveWords(lexicon.vocabulary, vectors)
