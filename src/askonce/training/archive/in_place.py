@@ -8,12 +8,14 @@ the next run learns from the rest. A run older than a day starts anew.
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, Snapshot
+from askonce.data.formats.posts import read_posts, write_posts
 from askonce.files import locked, write_atomic
 from askonce.ranking.manifest import (
     FOLDER,
@@ -74,16 +76,18 @@ def _begin_or_resume(
 ) -> tuple[Snapshot, int]:
     """The posts of a stopped run with the same options, else those of the archive as it is now."""
     settings = _settings(options)
-    record = _read_begun(work / BEGUN)
-    if record is not None and record.get("options") == settings and not _is_stale(record["began"]):
+    now, record = datetime.now(UTC), {}
+    with suppress(FileNotFoundError, ValueError):
+        record = json.loads((work / BEGUN).read_text("utf-8"))
+    if record.get("options") == settings and now - datetime.fromisoformat(record["began"]) < STALE:
         on_event(Note(f"resuming the training of {record['began']}"))
-        return _read_posts(archive.name, work / POSTS), record["change"]
+        return _read_snapshot(archive.name, work / POSTS), record["change"]
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     change = archive.change
     posts = archive.snapshot()
-    _write_posts(posts, work / POSTS)
-    began = datetime.now(UTC).isoformat(timespec="seconds")
+    write_posts(work / POSTS, (*posts.questions.values(), *posts.answers.values(), *posts.links))
+    began = now.isoformat(timespec="seconds")
     text = json.dumps({"began": began, "change": change, "options": settings})
     write_atomic(work / BEGUN, text)  # last: it marks the posts as complete
     return posts, change
@@ -96,34 +100,10 @@ def _settings(options: TrainOptions) -> dict[str, Any]:
     return settings
 
 
-def _read_begun(path: Path) -> dict[str, Any] | None:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-def _is_stale(began: str) -> bool:
-    return datetime.now(UTC) - datetime.fromisoformat(began) > STALE
-
-
-def _write_posts(posts: Snapshot, path: Path) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        for post in (*posts.questions.values(), *posts.answers.values()):
-            stream.write(json.dumps(asdict(post) | {"html": ""}) + "\n")
-        for link in posts.links:
-            stream.write(json.dumps(asdict(link)) + "\n")
-
-
-def _read_posts(name: str, path: Path) -> Snapshot:
-    posts: list[Post] = []
-    links: list[Link] = []
-    with path.open(encoding="utf-8") as stream:
-        for record in map(json.loads, stream):
-            if "source" in record:
-                links.append(Link(**record))
-            else:
-                posts.append(Post(**record | {"tags": tuple(record["tags"])}))
+def _read_snapshot(name: str, path: Path) -> Snapshot:
+    records = list(read_posts(path))
+    posts = [record for record in records if isinstance(record, Post)]
     questions = {post.id: post for post in posts if post.kind == "question"}
     answers = {post.id: post for post in posts if post.kind == "answer"}
-    return Snapshot(name, questions, answers, tuple(links))
+    links = tuple(record for record in records if isinstance(record, Link))
+    return Snapshot(name, questions, answers, links)
