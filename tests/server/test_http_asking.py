@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askonce.server.routes.models import _coded
+from askonce.server.routes.models import _encoded
 
 QUESTION = "my back wheel keeps losing air overnight"
 
@@ -184,6 +184,6 @@ def refs(holder, schemas):
 
 def test_embeddings_as_base64_hold_the_same_numbers():
     vector = np.array([0.5, -1.25, 3.0], dtype=np.float32)
-    assert np.frombuffer(base64.b64decode(_coded(vector, "base64")), "<f4").tolist() == [
-        *_coded(vector, "float")
+    assert np.frombuffer(base64.b64decode(_encoded(vector, "base64")), "<f4").tolist() == [
+        *_encoded(vector, "float")
     ]

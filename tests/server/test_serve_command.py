@@ -67,7 +67,7 @@ def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, serv
         assert line.startswith("askonce: ") and "small" in line
         port = client.base_url.port
         assert refused("bicycles", "--port", port) == (
-            f"askonce: cannot listen at 127.0.0.1 port {port}: address already in use; "
+            f"askonce: cannot listen on 127.0.0.1 port {port}: address already in use; "
             "choose another with --port"
         )
 
@@ -93,7 +93,7 @@ def test_an_archive_that_is_not_there(tmp_path):
 
 def test_a_host_that_is_not_ours(monkeypatch):
     monkeypatch.setenv("ASKONCE_API_KEY", "0123456789abcdef")
-    with pytest.raises(AskonceError, match=r"cannot listen at no\.such\.host\.invalid port 0"):
+    with pytest.raises(AskonceError, match=r"cannot listen on no\.such\.host\.invalid port 0"):
         serve.command("bicycles", host="no.such.host.invalid", port=0)
 
 
