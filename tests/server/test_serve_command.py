@@ -10,6 +10,7 @@ import pytest
 
 from askonce.archive import Archive
 from askonce.cli import serve
+from askonce.engine.results import Progress
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
 from askonce.types import Post
@@ -84,6 +85,23 @@ def test_open_writes_to_the_world_need_to_be_wanted(monkeypatch):
     monkeypatch.delenv("ASKONCE_API_KEY", raising=False)
     with pytest.raises(AskonceError, match=r"set ASKONCE_API_KEY, or .* --allow-open-writes"):
         serve.command("bicycles", host="0.0.0.0", port=0)
+
+
+def test_progress_is_printed_now_and_then_and_other_messages_always(capsys):
+    now = [0.0]
+    say = serve._Messages(lambda: now[0])
+    for number in range(0, 4000, 1000):
+        say(Progress("indexing questions", number, 4000))
+    now[0] = 6.0
+    say(Progress("indexing questions", 4000, 4000))
+    say(Progress("indexing answers", 0, 9))
+    say("loading the encoder")
+    assert capsys.readouterr().err.splitlines() == [
+        "indexing questions: 0 of 4,000",
+        "indexing questions: 4,000 of 4,000",
+        "indexing answers: 0 of 9",
+        "loading the encoder",
+    ]
 
 
 def test_an_archive_that_is_not_there(tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from askonce.archive import Archive, Written, open_archive
 from askonce.engine.explaining import explain
-from askonce.engine.hits import NEAR, answer_hits, question_scores, similar_hits
+from askonce.engine.hits import NEAR, answer_hits, lent_scores, similar_hits
 from askonce.engine.lifecycle.following import Tell
 from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
@@ -180,7 +180,7 @@ class Engine:
             asked = {post_id: 0.0}  # a candidate, whether a search finds it or not
             if post.kind == "answer":
                 near = searches.question.find([question], "best", NEAR)[0]
-                asked |= question_scores(self.archive, near)
+                asked |= lent_scores(self.archive, near)
             ranked = search.rank([question], "best", DEPTH, [asked])[0]
             return explain(search, question, post, ranked)
 
@@ -257,7 +257,7 @@ class Engine:
         ranker: str,
         votes: bool,
     ) -> list[list[RankedAnswer]]:
-        asked = [question_scores(self.archive, found) for found in near]
+        asked = [lent_scores(self.archive, found) for found in near]
         ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), asked)
         return [
             answer_hits(self.archive, searches.answer, question, found, k, votes)

@@ -55,7 +55,7 @@ def similar_hits(
     return hits
 
 
-def question_scores(archive: Archive, similar: Ranked) -> dict[str, float]:
+def lent_scores(archive: Archive, similar: Ranked) -> dict[str, float]:
     """For each answer to a similar question, or to its original, that question's score."""
     ids = similar.ids[:NEAR]
     originals = archive.originals(ids)

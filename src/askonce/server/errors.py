@@ -88,7 +88,7 @@ def _validation_error(request: Request, error: Exception) -> JSONResponse:
         raise TypeError(f"no validation error: {error!r}")
     problems = error.errors()
     first = problems[0]
-    if first["type"] == "json_validation_error":
+    if first["type"] == "json_invalid":
         return error_response(400, f"the request body is not valid JSON: {first['ctx']['error']}")
     if isinstance(first.get("input"), bytes):
         sent = shorten(request.headers.get("content-type", "nothing"))
