@@ -1,5 +1,6 @@
 """What the engine returns. HTTP, ``askonce ask --json`` and the page show these same fields."""
 
+import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,52 +9,31 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from askonce.errors import AskonceError
 from askonce.types import Post
 
-# documented examples, which the OpenAPI document shows
-SIMILAR: dict[str, JsonValue] = {
-    "id": "q002",
-    "title": "Why do I keep getting punctures in my rear tyre?",
+JsonObject = dict[str, JsonValue]
+
+# examples for the OpenAPI document
+SIMILAR: JsonObject = json.loads("""{
+    "id": "q002", "title": "Why do I keep getting punctures in my rear tyre?",
     "excerpt": "Third flat in two weeks, always the rear.",
-    "score": 11.2,
-    "duplicate_probability": 0.83,
-    "duplicate_of": None,
-    "answers": 3,
-    "accepted": True,
-    "votes": 48,
-    "tags": ["punctures", "tyres"],
-    "created": "2021-02-01T16:43:25Z",
-    "stages": {"bm25": 11.2},
-    "words": ["rear", "tyre"],
-}
-ANSWER: dict[str, JsonValue] = {
-    "id": "a005",
-    "question_id": "q002",
+    "score": 11.2, "duplicate_probability": 0.83, "duplicate_of": null,
+    "answers": 3, "accepted": true, "votes": 48, "tags": ["punctures", "tyres"],
+    "created": "2021-02-01T16:43:25Z", "stages": {"bm25": 11.2}, "words": ["rear", "tyre"]
+}""")
+ANSWER: JsonObject = json.loads("""{
+    "id": "a005", "question_id": "q002",
     "question_title": "Why do I keep getting punctures in my rear tyre?",
-    "text": "Run a finger along the inside of the tyre; a thorn is often still in it.",
-    "html": "",
-    "score": 9.7,
-    "votes": 61,
-    "accepted": True,
-    "created": "2021-02-01T18:00:00Z",
-    "stages": {"bm25": 9.7},
-    "words": ["tyre"],
-}
-WHY: dict[str, JsonValue] = {
-    "id": "q002",
-    "score": 11.2,
-    "stages": [{"name": "bm25", "score": 11.2, "z": 2.1, "weight": 1.0}],
-    "words": [],
-    "shared": ["tyre"],
-}
-STATUS: dict[str, JsonValue] = {
-    "ready": True,
-    "archive": "bicycles",
-    "posts": 741,
-    "change": 741,
-    "indexed": 741,
-    "model": None,
-    "building": None,
-    "read_only": False,
-}
+    "text": "Run a finger along the inside of the tyre; a thorn is often still in it.", "html": "",
+    "score": 9.7, "votes": 61, "accepted": true, "created": "2021-02-01T18:00:00Z",
+    "stages": {"bm25": 9.7}, "words": ["tyre"]
+}""")
+WHY: JsonObject = json.loads("""{
+    "id": "q002", "score": 11.2, "words": [], "shared": ["tyre"],
+    "stages": [{"name": "bm25", "score": 11.2, "z": 2.1, "weight": 1.0}]
+}""")
+STATUS: JsonObject = json.loads("""{
+    "ready": true, "archive": "bicycles", "posts": 741, "change": 741, "indexed": 741,
+    "model": null, "building": null, "read_only": false
+}""")
 
 
 class NotReady(AskonceError):
@@ -72,7 +52,7 @@ class Progress:
         return f"{self.text}: {self.done:,} of {self.total:,}"
 
 
-def _shown_as(example: dict[str, JsonValue]) -> ConfigDict:
+def _shown_as(example: JsonObject) -> ConfigDict:
     return ConfigDict(frozen=True, extra="forbid", json_schema_extra={"examples": [example]})
 
 

@@ -93,7 +93,7 @@ function unansweredItem({ id, title, created, likely }) {
     likely
       ? el("blockquote", { class: "likely" },
         el("p", { class: "excerpt" }, likely.text),
-        el("footer", { class: "small" }, "From the answers to ", postLink(likely.question_id, likely.question_title)))
+        el("footer", { class: "small" }, "Likely answer, from ", postLink(likely.question_id, likely.question_title)))
       : el("p", { class: "small" }, "No likely answer found."),
     el("div", { class: "actions" },
       el("a", { class: "action", href: address({ q: title }), "data-route": true }, "Search for answers")));
