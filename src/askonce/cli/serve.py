@@ -104,12 +104,12 @@ def _keys(host: str, file: Path | None, allow_open_writes: bool) -> "Keys":
     return replace(keys, local_writes=is_loopback(host), open_writes=allow_open_writes)
 
 
-def _engine(place: str, index: str | None, folder: Path | None) -> "Engine":
+def _engine(address: str, index: str | None, folder: Path | None) -> "Engine":
     """An engine that owns the indexes of the archive, not started yet."""
     from askonce.archive import open_archive
     from askonce.engine import Engine
 
-    archive = open_archive(place, folder)
+    archive = open_archive(address, folder)
     engine = Engine(archive, archive.folder, _Messages(), index)
     try:
         engine.need_indexes()

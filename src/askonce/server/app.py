@@ -2,42 +2,22 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import Depends, FastAPI, params
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 from askonce import __version__
 from askonce.engine import Engine
-from askonce.server.errors import add_error_handlers
+from askonce.server.errors import RESPONSES, add_error_handlers
 from askonce.server.middleware import Observed
 from askonce.server.routes.ask import ask_routes
 from askonce.server.routes.health import health_routes
 from askonce.server.routes.models import model_routes
 from askonce.server.routes.page import add_page
 from askonce.server.routes.posts import read_routes, write_routes
-from askonce.server.schemas import Error
 from askonce.server.service import ServerSettings, Service
 
 DESCRIPTION = "Find similar questions and rank existing answers."
-_REASONS = {
-    400: "The body is not valid JSON",
-    401: "An API key is required",
-    403: "The API key does not allow this",
-    404: "Not found",
-    405: "Method not allowed",
-    408: "The body did not arrive in time",
-    409: "Not possible in the archive's current state",
-    413: "The body is too large",
-    415: "The content type is not application/json",
-    422: "Invalid request; the message says why",
-    429: "Too many requests; see Retry-After",
-    500: "Unexpected error",
-    503: "Not ready or overloaded; see Retry-After",
-}
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Error, "description": reason} for status, reason in _REASONS.items()
-}
 
 
 def create_app(engine: Engine, settings: ServerSettings | None = None) -> FastAPI:
@@ -61,8 +41,10 @@ def create_app(engine: Engine, settings: ServerSettings | None = None) -> FastAP
     add_error_handlers(app)
     keys = service.settings.keys
     for routes in (ask_routes, read_routes, model_routes):
-        app.include_router(routes(service), responses=ERRORS, dependencies=_requires(keys.read))
-    app.include_router(write_routes(service), responses=ERRORS, dependencies=_requires(keys.write))
+        app.include_router(routes(service), responses=RESPONSES, dependencies=_requires(keys.read))
+    app.include_router(
+        write_routes(service), responses=RESPONSES, dependencies=_requires(keys.write)
+    )
     app.include_router(health_routes(service))
     add_page(app)
     app.add_middleware(Observed, metrics=service.metrics)

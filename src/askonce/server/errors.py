@@ -12,21 +12,25 @@ from askonce.engine import NotReady
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder, shorten
 from askonce.index.base import IndexDamaged, IndexUnavailable
 from askonce.server.guard.lanes import RETRY
+from askonce.server.schemas import Error
 
-TYPES = {
-    400: "bad_request",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    408: "timeout",
-    409: "conflict",
-    413: "too_large",
-    415: "unsupported_media_type",
-    422: "invalid",
-    429: "rate_limited",
-    500: "internal",
-    503: "unavailable",
+STATUSES = {  # type in the response, description in the OpenAPI document
+    400: ("bad_request", "The body is not valid JSON"),
+    401: ("unauthorized", "An API key is required"),
+    403: ("forbidden", "The API key does not allow this"),
+    404: ("not_found", "Not found"),
+    405: ("method_not_allowed", "Method not allowed"),
+    408: ("timeout", "The body did not arrive in time"),
+    409: ("conflict", "Not possible in the archive's current state"),
+    413: ("too_large", "The body is too large"),
+    415: ("unsupported_media_type", "The content type is not application/json"),
+    422: ("invalid", "Invalid request; the message says why"),
+    429: ("rate_limited", "Too many requests; see Retry-After"),
+    500: ("internal", "Unexpected error"),
+    503: ("unavailable", "Not ready or overloaded; see Retry-After"),
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Error, "description": about} for status, (_, about) in STATUSES.items()
 }
 UNAVAILABLE = (ArchiveUnavailable, IndexDamaged, IndexUnavailable, NotReady)  # temporary
 _TAGS = ("one", "many")  # of ``OneOrMany``; pydantic reports them as if they were fields
@@ -36,21 +40,19 @@ def error_response(
     status: int, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """An error response."""
-    kind = TYPES.get(status, "error")
+    kind, _ = STATUSES.get(status, ("error", ""))
     content = {"error": {"type": kind, "message": message}}
     return JSONResponse(content, status, headers=dict(headers) if headers else None)
 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Give every error the same shape."""
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(AskonceError, _askonce_error)
+    app.exception_handler(HTTPException)(_http_error)
+    app.exception_handler(RequestValidationError)(_validation_error)
+    app.exception_handler(AskonceError)(_askonce_error)
 
 
-def _http_error(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, HTTPException):
-        raise TypeError(f"no HTTP error: {error!r}")
+def _http_error(request: Request, error: HTTPException) -> JSONResponse:
     message = str(error.detail)
     if error.status_code == 404 and message == "Not Found":
         message = f"no route {shorten(request.url.path)}; see /docs for all routes"
@@ -75,7 +77,7 @@ def _matches(template: str, path: str) -> bool:
     return bool(brace) and path.startswith(prefix)
 
 
-def _askonce_error(_: Request, error: Exception) -> JSONResponse:
+def _askonce_error(_: Request, error: AskonceError) -> JSONResponse:
     if isinstance(error, UNAVAILABLE):
         return error_response(503, str(error), RETRY)
     if isinstance(error, NotAnEncoder):
@@ -83,9 +85,7 @@ def _askonce_error(_: Request, error: Exception) -> JSONResponse:
     return error_response(422, str(error))
 
 
-def _validation_error(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, RequestValidationError):
-        raise TypeError(f"no validation error: {error!r}")
+def _validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
     problems = error.errors()
     first = problems[0]
     if first["type"] == "json_invalid":

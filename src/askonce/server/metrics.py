@@ -38,22 +38,21 @@ class Metrics:
             buckets=(1, 2, 4, 8, 16),
             registry=self.registry,
         )
-        self.registry.register(_Lanes(lanes))
-        self.registry.register(_Engine(engine))
+        self.registry.register(_State(engine, lanes))
 
     def text(self) -> bytes:
         """All metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
 
-class _Lanes(Collector):
-    """Running, waiting and refused requests of each lane."""
+class _State(Collector):
+    """The state of the lanes, the archive, its indexes and its model, read when it is asked for."""
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._lanes = lanes
+    def __init__(self, engine: Engine, lanes: Sequence[Lane]) -> None:
+        self._engine, self._lanes = engine, lanes
 
     def describe(self) -> Iterable[Metric]:
-        return ()
+        return ()  # registering must not query the engine
 
     def collect(self) -> Iterable[Metric]:
         working = GaugeMetricFamily("askonce_working", "Requests running.", labels=["lane"])
@@ -65,19 +64,7 @@ class _Lanes(Collector):
             working.add_metric([lane.name], lane.working)
             waiting.add_metric([lane.name], lane.waiting)
             refused.add_metric([lane.name], lane.refused)
-        return (working, waiting, refused)
-
-
-class _Engine(Collector):
-    """State of the archive, its indexes and its model."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def describe(self) -> Iterable[Metric]:
-        return ()  # registering must not query the engine
-
-    def collect(self) -> Iterable[Metric]:
+        yield from (working, waiting, refused)
         try:
             status = self._engine.status()
         except AskonceError:  # lost database; still report the other metrics
