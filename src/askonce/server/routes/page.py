@@ -36,7 +36,11 @@ def operations(openapi: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for path, methods in openapi["paths"].items():
         for method, operation in methods.items():
             bodies = [("Request", operation.get("requestBody", {}))]
-            bodies += [r for r in operation["responses"].items() if r[0].startswith("2")]
+            bodies += [
+                (f"Response {status}", response)
+                for status, response in operation["responses"].items()
+                if status.startswith("2")
+            ]
             examples = [(title, _example(body, schemas)) for title, body in bodies]
             yield operation | {
                 "method": method.upper(),
