@@ -113,7 +113,7 @@ def _encode_kinds(task: _Task, models: Path) -> None:
     encoders = [(kind, one.encoder) for kind, one in served if one is not None and one.encoder]
     if not encoders:
         raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
-    loader = Loader(task.archive, task.home, lambda message: task.show(str(message), 0, 0))
+    loader = Loader(task.archive, task.home, lambda text: task.show(text, 0, 0))
     for kind, encoder in encoders:
         coder = load_coder(encoder, models)
         index = loader.keys(kind, coder, models.name)

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from askonce.archive import Archive
-from askonce.engine.results import Progress
 from askonce.index.base import Index, IndexDamaged
 from askonce.index.storage import IndexStorage
 from askonce.types import Post, PostKind
 
-Tell = Callable[[str | Progress], None]
+Tell = Callable[[str], None]
 
 CHUNK = 5000
 FAR_BEHIND = 20_000  # changes; from there a new index takes all posts at once, in one commit
@@ -55,7 +54,7 @@ def fill(archive: Archive, kind: PostKind, index: Index, tell: Tell) -> None:
     def posts() -> Iterator[Post]:
         for number, post in enumerate(archive.iterate(kind)):
             if number % 1000 == 0:
-                tell(Progress(f"indexing {kind}s", number, total))
+                tell(f"indexing {kind}s: {number:,} of {total:,}")
             yield post
 
     index.add(posts())

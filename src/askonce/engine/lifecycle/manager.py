@@ -10,7 +10,7 @@ from askonce.archive import Archive
 from askonce.engine.lifecycle.following import Tell, follow
 from askonce.engine.lifecycle.loading import Loader
 from askonce.engine.lifecycle.lock import FolderLock
-from askonce.engine.results import NotReady, Progress, Status
+from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
 from askonce.index.base import Index, IndexDamaged, IndexUnavailable
 from askonce.index.storage import FolderStorage, index_storage
@@ -278,6 +278,6 @@ class IndexManager:
         finally:
             self._building = None
 
-    def _say(self, message: str | Progress) -> None:
-        self._building = str(message)
-        self._tell(message)
+    def _say(self, text: str) -> None:
+        self._building = text
+        self._tell(text)
