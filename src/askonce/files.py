@@ -1,13 +1,19 @@
-"""Read text files of any origin, plain or gzipped; errors name the file and the line."""
+"""Read text files, plain or gzipped; replace files atomically; lock a file for one process."""
 
 import gzip
 import json
+import os
+import threading
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askonce.errors import AskonceError, DataError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 LONGEST_LINE = 64 << 20  # bytes
 # Text packs to a tenth at best; what swells far more was made to fill memory, disk or time.
@@ -114,3 +120,90 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
         return raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise DataError(path, "UTF-8 text", raw[error.start : error.start + 10], number) from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path to write to; it replaces ``path``, flushed to disk, if the block succeeds.
+
+    Readers see the old file or the new one, never a part, even after a crash. The temporary name
+    ends as ``path`` does, since some writers choose a format by the suffix.
+    """
+    part = path.with_name(f".{os.getpid()}-{threading.get_native_id()}.{path.name}")
+    try:
+        yield part
+        with part.open("rb") as stream:
+            os.fsync(stream.fileno())  # a rename may reach the disk before the content does
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write or replace a file as a whole; see :func:`replacing`."""
+    with replacing(path) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+class Lock:
+    """A file that one process at a time holds; the system frees it when that process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: FileLock | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock; False if another process holds it or the folder cannot be written."""
+        try:
+            self.take()
+        except OSError:
+            return False
+        return True
+
+    def take(self) -> None:
+        """Take the lock; TimeoutError if it is held, another OSError if it cannot be written."""
+        from filelock import FileLock
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path, blocking=False, thread_local=False)
+        lock.acquire()
+        self._lock = lock
+        with suppress(OSError):  # a full disk: the lock holds, but does not name its holder
+            self.path.write_text(str(os.getpid()))
+
+    def holder(self) -> str:
+        """The process that holds the lock, for messages."""
+        try:
+            number = self.path.read_text().strip()
+        except OSError:
+            number = ""
+        return f"process {number}" if number.isdecimal() else "another process"
+
+    def refusal(self, what: str) -> AskonceError:
+        """The error after :meth:`acquire` returned False."""
+        return AskonceError(
+            f"{what} belong to {self.holder()}, or {str(self.path.parent)!r} cannot be written; "
+            "stop that process or repair the folder"
+        )
+
+    def release(self) -> None:
+        """Let another process take the lock."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+@contextmanager
+def locked(path: Path, refusal: str) -> Iterator[None]:
+    """Hold the lock of this file; an error with this text if another process holds it."""
+    lock = Lock(path)
+    try:
+        lock.take()
+    except TimeoutError:
+        raise AskonceError(f"{refusal} (it is {lock.holder()})") from None
+    except OSError as error:
+        raise AskonceError(f"cannot write to {str(path.parent)!r}: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,10 +1,8 @@
 """The folder of a ranker: config.json, vocabulary.tsv, model.safetensors, README.md. Data only."""
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
-from askonce.files import json_value, need_inside
+from askonce.files import json_value, need_inside, replacing, write_atomic
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Matcher
 from askonce.text.lexicon import Lexicon
@@ -24,6 +22,13 @@ from askonce.text.tokenise import TOKENISERS
 from askonce.text.vocabulary import Vocabulary
 
 FORMAT = 1
+# settings that no longer exist, with the values that rankers saved with them may have
+RETIRED: dict[str, tuple[object, ...]] = {
+    "gradient": ("euclidean", "ball"),  # mattered to training alone
+    "init": ("identity", "uniform"),
+    "idf": (True,),
+    "normalise": (True,),
+}
 LARGEST = 100_000  # of a whole number among the settings
 CALLS = 100  # of torch for each tensor of a model, when it is made
 CONFIG, VOCABULARY, WEIGHTS, CARD = (
@@ -48,11 +53,12 @@ def write(
         "card": dict(card),
     }
     weights = {key: value.contiguous() for key, value in model.state_dict().items()}
-    _replace(folder / VOCABULARY, lexicon.vocabulary.save)
-    _replace(folder / WEIGHTS, lambda path: save_file(weights, path))
-    _replace(folder / CARD, lambda path: path.write_text(_card(config, model), "utf-8"))
-    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-    _replace(folder / CONFIG, lambda path: path.write_text(text, "utf-8"))
+    with replacing(folder / VOCABULARY) as path:
+        lexicon.vocabulary.save(path)
+    with replacing(folder / WEIGHTS) as path:
+        save_file(weights, path)
+    write_atomic(folder / CARD, _card(config, model))
+    write_atomic(folder / CONFIG, json.dumps(config, indent=2, ensure_ascii=False) + "\n")
 
 
 def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
@@ -62,12 +68,22 @@ def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
     vocabulary = Vocabulary.load(_need(folder / VOCABULARY))
     weights = _weights(_need(folder / WEIGHTS), len(vocabulary))
     words = EmbeddingInit.of(vocabulary, weights["words.weight"].numpy())
-    options = settings(kind.Config, config["settings"])
+    options = settings(kind.Config, _without_retired(kind.Config, config["settings"]))
     _check_sizes(folder, config, lambda words: kind(options, words), words, weights)
     model = kind(options, words)
     model.load_state_dict(weights)
     lexicon = Lexicon(vocabulary, config["tokeniser"], config["max_words"])
     return config["model"], model, lexicon, config["card"]
+
+
+def _without_retired(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those of earlier versions, where the value still means this model."""
+    known = {field.name for field in fields(kind)}
+    return {
+        key: value
+        for key, value in options.items()
+        if key in known or key not in RETIRED or value not in RETIRED[key]
+    }
 
 
 def _weights(path: Path, words: int) -> dict[str, Tensor]:
@@ -157,17 +173,6 @@ def _need(path: Path) -> Path:
     if not path.is_file():
         raise AskonceError(f"{str(path.parent)!r} is no ranker folder: it has no {path.name}")
     return need_inside(path.parent, path.name)
-
-
-def _replace(path: Path, save: Any) -> None:  # noqa: ANN401 - any function of a path
-    """Write beside the file, then put it in place, so that a crash leaves the old one whole."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        save(Path(name))
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _card(config: Mapping[str, Any], model: Matcher) -> str:

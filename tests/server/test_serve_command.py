@@ -10,7 +10,7 @@ import pytest
 
 from askonce.archive import Archive
 from askonce.cli import serve
-from askonce.engine.results import Progress
+from askonce.engine.lifecycle.following import Event
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
 from askonce.types import Post
@@ -91,11 +91,11 @@ def test_progress_is_printed_now_and_then_and_other_messages_always(capsys):
     now = [0.0]
     say = serve._Messages(lambda: now[0])
     for number in range(0, 4000, 1000):
-        say(Progress("indexing questions", number, 4000))
+        say(Event("indexing questions", number, 4000))
     now[0] = 6.0
-    say(Progress("indexing questions", 4000, 4000))
-    say(Progress("indexing answers", 0, 9))
-    say("loading the encoder")
+    say(Event("indexing questions", 4000, 4000))
+    say(Event("indexing answers", 0, 9))
+    say(Event("loading the encoder"))
     assert capsys.readouterr().err.splitlines() == [
         "indexing questions: 0 of 4,000",
         "indexing questions: 4,000 of 4,000",

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from askonce.archive.store import Archive
 from askonce.errors import AskonceError
+from askonce.files import replacing
 from askonce.types import Link, LinkKind, Post
 
 Format = Literal["jsonl", "beir"]
@@ -82,9 +83,7 @@ def _write_judgements(path: Path, rows: Iterable[tuple[str | None, str, int]]) -
 
 def _write_lines(path: Path, records: Iterable[Object]) -> None:
     """JSON lines; a file of this name is there only once all of them are."""
-    unfinished = path.with_name(f"{path.name}.part")
-    packed = path.suffix == ".gz"
-    with (gzip.open if packed else open)(unfinished, "wt", encoding="utf-8") as stream:
+    open_text = gzip.open if path.suffix == ".gz" else open
+    with replacing(path) as part, open_text(part, "wt", encoding="utf-8") as stream:
         for record in records:
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-    unfinished.replace(path)

@@ -59,7 +59,7 @@ def command(
 
     with (
         progress("opening the archive") as say,
-        Engine.open(archive, index=index, folder=folder, tell=say) as engine,
+        Engine.open(archive, index=index, folder=folder, on_event=say) as engine,
     ):
         say("searching")
         similar, answers = engine.ask(question, k, ranker, votes)

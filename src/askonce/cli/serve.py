@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from askonce.engine import Engine
-    from askonce.engine.results import Progress
+    from askonce.engine.lifecycle.following import Event
     from askonce.server import Keys
 
 DRAIN_SECONDS = 30  # for running requests after SIGTERM
@@ -159,14 +159,14 @@ def _start(engine: "Engine", server: "uvicorn.Server", failed: list[Exception]) 
 
 
 class _Messages:
-    """Print what the engine does on stderr, progress at most once in a few seconds."""
+    """Print the engine's events on stderr, repeated ones at most once in a few seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._text, self._printed = "", 0.0
 
-    def __call__(self, message: "str | Progress") -> None:
-        text, now = message if isinstance(message, str) else message.text, self._clock()
-        if text != self._text or now - self._printed >= PROGRESS_SECONDS:
-            self._text, self._printed = text, now
-            typer.echo(str(message), err=True)
+    def __call__(self, event: "Event") -> None:
+        now = self._clock()
+        if event.text != self._text or now - self._printed >= PROGRESS_SECONDS:
+            self._text, self._printed = event.text, now
+            typer.echo(str(event), err=True)

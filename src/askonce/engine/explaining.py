@@ -50,5 +50,5 @@ def _stages(ranked: Ranked, rank: int) -> list[StageScore]:
 def _rankers(search: Search) -> "list[Ranker]":
     """The models in service that can weigh words; sentence-transformers models can't."""
     coder = search.vectors.coder if search.vectors is not None else None
-    encoder = getattr(coder, "ranker", None)
+    encoder = coder.ranker if coder is not None else None
     return [ranker for ranker in (encoder, search.pair) if ranker is not None]

@@ -1,7 +1,6 @@
 """What the engine returns. HTTP, ``askonce ask --json`` and the page show these same fields."""
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -38,18 +37,6 @@ STATUS: JsonObject = json.loads("""{
 
 class NotReady(AskonceError):
     """The engine is still opening its archive; try again in a moment."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Work that can be counted, as the engine reports it while it builds an index."""
-
-    text: str
-    done: int
-    total: int
-
-    def __str__(self) -> str:
-        return f"{self.text}: {self.done:,} of {self.total:,}"
 
 
 def _shown_as(example: JsonObject) -> ConfigDict:

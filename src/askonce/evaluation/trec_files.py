@@ -1,7 +1,6 @@
 """Qrels and runs, the two tables of TREC: made from pools, read from files, written to files."""
 
 import gzip
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from askonce.errors import AskonceError, DataError, shorten
-from askonce.files import numbered_lines
+from askonce.files import numbered_lines, write_atomic
 from askonce.types import Pool
 
 Run = Mapping[str, Mapping[str, float]]  # query id -> document id -> score
@@ -171,10 +170,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
         raise AskonceError(f"nothing to write to {str(path)!r}: no query has a document")
     if path.suffix == ".gz":
         content = gzip.compress(content, compresslevel=6, mtime=0)  # equal tables, equal files
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(content)
-        part.replace(path)
+        write_atomic(path, content)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise AskonceError(f"cannot write {str(path)!r}: {error.strerror}") from None
