@@ -95,7 +95,8 @@ def _add(engine: Engine, body: PostBody | PostsBody) -> WriteResponse:
     posts = [_post(post) for post in several.posts]
     links = [Link(link.source, link.target, link.kind) for link in several.links]
     _check_questions(engine, posts, links)
-    return WriteResponse.of(engine.write(posts, links), [post.id for post in posts])
+    written = engine.write(posts, links)
+    return WriteResponse(**written._asdict(), ids=[post.id for post in posts])
 
 
 def _edit(engine: Engine, post_id: str, body: PostEdit) -> WriteResponse:
@@ -106,7 +107,7 @@ def _edit(engine: Engine, post_id: str, body: PostEdit) -> WriteResponse:
         raise AskonceError(f"cannot change the id {post_id!r} to {body.id!r}; add a new post")
     edited = replace(post, **_changes(body))
     _check_questions(engine, [edited], [])
-    return WriteResponse.of(engine.write([edited]), [post_id])
+    return WriteResponse(**engine.write([edited])._asdict(), ids=[post_id])
 
 
 def _changes(body: PostEdit) -> dict[str, Any]:

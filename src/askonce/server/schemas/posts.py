@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from askonce.archive import Written
 from askonce.server.schemas import Shape, closed
 from askonce.text.sanitise import safe_html
 from askonce.types import Post
@@ -86,11 +85,6 @@ class WriteResponse(Shape):
     unchanged: int
     change: int
     ids: list[str]
-
-    @classmethod
-    def of(cls, written: Written, ids: list[str]) -> "WriteResponse":
-        """The response for a write of these ids."""
-        return cls(**written._asdict(), ids=ids)
 
 
 class DeleteResponse(Shape):
