@@ -15,6 +15,7 @@ from askonce.bench.setup import bench_data, fewer
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.files import locked
+from askonce.training.events import Epoch, ignore
 from askonce.types import Dataset, Pool, Post
 
 PRETRAIN = "\n[pretrain]\nepochs = 2\n"
@@ -22,7 +23,7 @@ PRETRAIN = "\n[pretrain]\nepochs = 2\n"
 
 def cell(setup, model, seed=1):
     Store.make(setup.store, setup.quick)
-    return run_cell(CellPlan(setup, "csv", model, seed), lambda kind, figures: None)
+    return run_cell(CellPlan(setup, "csv", model, seed), ignore)
 
 
 def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, place, recipe_writer):
@@ -203,13 +204,10 @@ def test_minilm_comes_with_its_weights(setup):
 
 def test_an_epoch_in_one_line():
     dev = {"MAP": 0.51236, "P@1": 0.25, "MRR": 0.6}
-    assert (
-        epoch_line({"epoch": 3, "loss": 1.0, "dev": dev})
-        == "epoch 3  dev MAP 0.5124  dev P@1 0.2500"
-    )
+    assert epoch_line(Epoch(3, False, 1.0, dev)) == "epoch 3  dev MAP 0.5124  dev P@1 0.2500"
     first = {"epoch": 1, "loss": 5.0, "perplexity": 179.23, "unigram_perplexity": 900.0, "dev": dev}
     told = "pre-training, epoch 1  perplexity 179.2  dev MAP 0.5124  dev P@1 0.2500"
-    assert epoch_line(first) == told
+    assert epoch_line(Epoch.of(first, best=True)) == told
     readers = {"epoch": 2, "rightward_perplexity": 620.04, "leftward_perplexity": 640.0}
     told = "pre-training, epoch 2  rightward perplexity 620.0  leftward perplexity 640.0"
-    assert epoch_line(readers) == told
+    assert epoch_line(Epoch.of(readers, best=True)) == told

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from askonce.errors import AskonceError, ConfigError, MissingExtra
 from askonce.ranker import Ranker
+from askonce.training.events import Epoch, Step
 from askonce.training.prepare import untrained
 from askonce.training.pretraining import plot as pretraining_plot
 from askonce.training.pretraining.encoder_decoder import (
@@ -128,12 +129,12 @@ def test_the_folder_holds_the_encoder_of_the_best_epoch(name, tmp_path):
     ranker = make(name, dataset)
     states = [last_states(ranker.model, texts)]
 
-    def tell(kind, figures):
-        if kind == "epoch" and figures["best"]:
+    def on_event(event):
+        if isinstance(event, Epoch) and event.best:
             states.append(last_states(ranker.model, texts))
 
     settings = PretrainSettings(epochs=2, batch_size=32)
-    history = pretrain(ranker, dataset, settings, tmp_path, tell)
+    history = pretrain(ranker, dataset, settings, tmp_path, on_event)
     loaded = Ranker.load(tmp_path)
     assert torch.equal(last_states(loaded.model, texts), states[-1])
     assert not torch.allclose(states[-1], states[0], atol=1e-3)
@@ -151,8 +152,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one(name, sampled, tmp_path):
     whole = pretrain(make(name, dataset), dataset, settings, tmp_path / "whole")
     steps = itertools.count()
 
-    def stop(kind, figures):
-        if kind == "step" and figures["epoch"] == 2 and next(steps) == 2:
+    def stop(event):
+        if isinstance(event, Step) and event.epoch == 2 and next(steps) == 2:
             raise Stopped
 
     with pytest.raises(Stopped):

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from askonce.bench.names import row_of
 from askonce.bench.rows.base import Outcome, Row, Task
@@ -14,9 +14,7 @@ from askonce.bench.setup import BenchData, Setup, bench_data
 from askonce.bench.store import CELL, FORMAT, PER_QUERY, Store, StoredCell, write_json
 from askonce.evaluation import METRICS, Report, evaluate, pools_to_qrels, write_qrels, write_run
 from askonce.files import locked
-
-if TYPE_CHECKING:
-    from askonce.training.epochs import Tell
+from askonce.training.events import OnEvent
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def cell_settings(row: Row, data: BenchData, setup: Setup) -> dict[str, Any]:
     }
 
 
-def run_cell(plan: CellPlan, tell: "Tell", threads: int | None = None) -> StoredCell:
+def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> StoredCell:
     """Run a cell and store it; what an interrupted run left is used."""
     if threads is not None:
         import torch
@@ -56,16 +54,16 @@ def run_cell(plan: CellPlan, tell: "Tell", threads: int | None = None) -> Stored
     place = store.place(data.dataset.name, row.label, plan.seed)
     refusal = f"another bench is at work on {plan}; run this again when it has ended"
     with locked(place.with_name(f".{plan.seed}.lock"), refusal):
-        return _run(plan, store, data, row, tell)
+        return _run(plan, store, data, row, on_event)
 
 
-def _run(plan: CellPlan, store: Store, data: BenchData, row: Row, tell: "Tell") -> StoredCell:
+def _run(plan: CellPlan, store: Store, data: BenchData, row: Row, on_event: OnEvent) -> StoredCell:
     setup = plan.setup
     settings = cell_settings(row, data, setup)
     key = data.dataset.name, row.label, plan.seed
     part = store.work_folder(*key, settings)
     begin = time.perf_counter()
-    task = Task(data, plan.seed, part, setup.vectors, setup.quick, store, tell)
+    task = Task(data, plan.seed, part, setup.vectors, setup.quick, store, on_event)
     outcome = row.run(task)
     reports = _write_runs(part, store, data, row, outcome)
     record = {

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from askonce.bench.cell import CellPlan, cell_settings, run_cell
 from askonce.bench.names import default_names, row_of
@@ -15,6 +14,7 @@ from askonce.bench.setup import BenchData, Setup, bench_data, main_metric
 from askonce.bench.store import LONGEST, Store, StoredCell
 from askonce.bench.workers import Job, run_here, run_jobs
 from askonce.errors import AskonceError
+from askonce.training.events import Epoch, Event, OnEvent
 
 Say = Callable[[str], None]
 EPOCHS_EVERY = 20.0  # seconds between two lines about epochs
@@ -121,7 +121,7 @@ def _name(data: BenchData, label: str, seed: int) -> str:
 
 def _work(plan: CellPlan, threads: int | None) -> str:
     """In a process of its own: run the cell, say what it reached."""
-    return outcome_line(run_cell(plan, _teller(str(plan)), threads))
+    return outcome_line(run_cell(plan, _epoch_logger(str(plan)), threads))
 
 
 def outcome_line(cell: StoredCell) -> str:
@@ -131,25 +131,24 @@ def outcome_line(cell: StoredCell) -> str:
     return f"{metric} {', '.join(shown)} in {cell.facts['seconds']:.0f} s"
 
 
-def epoch_line(figures: dict[str, Any]) -> str:
-    """What an epoch reached, in one line."""
-    guessed = {key: value for key, value in figures.items() if key in PERPLEXITIES}
-    dev = {f"dev {key}": figures["dev"][key] for key in ("MAP", "P@1") if "dev" in figures}
-    stage = "pre-training, epoch" if guessed else "epoch"
-    told = [f"{key.replace('_', ' ')} {value:.1f}" for key, value in guessed.items()]
-    told += [f"{key} {value:.4f}" for key, value in dev.items()]
-    return "  ".join([f"{stage} {figures['epoch']}", *told])
+def epoch_line(event: Epoch) -> str:
+    """An epoch's figures in one line."""
+    perplexities = {key: event.figures[key] for key in PERPLEXITIES if key in event.figures}
+    phase = "pre-training, epoch" if perplexities else "epoch"
+    texts = [f"{key.replace('_', ' ')} {value:.1f}" for key, value in perplexities.items()]
+    texts += [f"dev {key} {event.dev[key]:.4f}" for key in ("MAP", "P@1") if key in event.dev]
+    return "  ".join([f"{phase} {event.epoch}", *texts])
 
 
-def _teller(name: str) -> Callable[[str, dict[str, Any]], None]:
+def _epoch_logger(name: str) -> OnEvent:
     """Lines about epochs on stderr, but not too many."""
     last = time.monotonic()
 
-    def tell(kind: str, figures: dict[str, Any]) -> None:
+    def on_event(event: Event) -> None:
         nonlocal last
-        if kind != "epoch" or time.monotonic() - last < EPOCHS_EVERY:
+        if not isinstance(event, Epoch) or time.monotonic() - last < EPOCHS_EVERY:
             return
         last = time.monotonic()
-        sys.stderr.write(f"{name}: {epoch_line(figures)}\n")
+        sys.stderr.write(f"{name}: {epoch_line(event)}\n")
 
-    return tell
+    return on_event

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from askonce.bench.setup import BenchData
 from askonce.bench.store import Facts, Kind, Store
 from askonce.errors import AskonceError
 from askonce.evaluation import Run, TieRule, pools_to_run
+from askonce.training.events import OnEvent, Phase, ignore
 from askonce.types import Pool
-
-if TYPE_CHECKING:
-    from askonce.training.epochs import Tell
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Task:
     vectors: Path | None
     quick: bool
     store: Store
-    tell: "Tell" = lambda kind, figures: None
+    on_event: OnEvent = ignore
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ def scored(
     runs, pairs = {}, 0
     begin = time.perf_counter()
     for split in task.data.scored:
-        task.tell("text", {"text": f"scoring {split}"})
+        task.on_event(Phase(f"scoring {split}"))
         pools = task.data.dataset.splits[split]
         runs[split] = pools_to_run(pools, score(pools))
         pairs += sum(len(pool.candidates) for pool in pools)
