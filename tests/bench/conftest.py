@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from askonce.bench.setup import Setup
 
 from askonce.bench.report.inside import scenes
-from askonce.bench.setup import Setup
 from askonce.bench.store import Store, write_json
 from askonce.evaluation import METRICS, evaluate, pools_to_qrels, pools_to_run, write_run
 from askonce.ranker import Ranker

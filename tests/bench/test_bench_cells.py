@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from askonce.bench.names import default_names, row_of
+from askonce.bench.setup import bench_data, fewer
 
 from askonce.bench.cell import CellPlan, run_cell
-from askonce.bench.names import default_names, row_of
 from askonce.bench.rows.cross_encoder import _placed
 from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
 from askonce.bench.run import Bench, epoch_line, rows_of
-from askonce.bench.setup import bench_data, fewer
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.locks import only_one

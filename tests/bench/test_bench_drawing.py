@@ -4,16 +4,16 @@ import math
 import re
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-
 from askonce.bench.report.axes import NAME_HEIGHT, Axis, Scale, spread
-from askonce.bench.report.charts import Bar, Panel, Series, bar_chart, line_chart, panels
-from askonce.bench.report.figures import embedding_map
 from askonce.bench.report.heat_map import heat_map
 from askonce.bench.report.point_cloud import Cloud, TurningClouds, flat
 from askonce.bench.report.prose import Prose, Span, plain
 from askonce.bench.report.strips import Strip, common_scale, strips
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askonce.bench.report.charts import Bar, Panel, Series, bar_chart, line_chart, panels
+from askonce.bench.report.figures import embedding_map
 
 
 def test_maps_are_the_same_each_time():

@@ -3,11 +3,11 @@
 from xml.etree import ElementTree
 
 import pytest
+from askonce.bench.report.prose import Span
 
 from askonce.bench.report.blocks import Grid, Picture
 from askonce.bench.report.figures import FIGURES, attention, ctrn_gates, embedding_map, top_answers
 from askonce.bench.report.inside import first, rankings, spread
-from askonce.bench.report.prose import Span
 from askonce.bench.store import Store
 
 INSIDE = (

@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from askonce.bench.report.scatter import Dot, scatter
 
 from askonce.bench.report.blocks import Grid, Markup, Picture
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.figures.average_rank import average_rank
 from askonce.bench.report.published import published
 from askonce.bench.report.results import public_split, summary, tables
-from askonce.bench.report.scatter import Dot, scatter
 from askonce.bench.report.table import grid
 from askonce.bench.store import Store, write_json
 from askonce.errors import AskonceError, DataError

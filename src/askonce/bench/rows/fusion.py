@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import rankdata
 
-from askonce.bench.report.ranks import mean_ranks
 from askonce.bench.rows.base import Outcome, Row, Task
 from askonce.bench.store import Facts, StoredCell
 from askonce.errors import AskonceError
@@ -98,7 +98,7 @@ def _standardised(scores: np.ndarray) -> np.ndarray:
 
 
 def _reciprocal_ranks(scores: np.ndarray) -> np.ndarray:
-    return np.asarray(1 / (SMOOTHING + mean_ranks(scores)))
+    return np.asarray(1 / (SMOOTHING + rankdata(-scores)))
 
 
 def _value(qrels: Any, run: Run, protocol: ProtocolName, metric: str) -> float:  # noqa: ANN401
