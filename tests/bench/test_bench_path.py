@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from askonce.bench.run import Bench, run_bench
+from askonce.bench.plan import Bench
+from askonce.bench.run import run_bench
 from askonce.bench.store import Store
 from askonce.errors import AskonceError
 from askonce.evaluation import METRICS, evaluate

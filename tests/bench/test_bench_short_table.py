@@ -1,8 +1,8 @@
 """The README's small table comes from summary.json and goes between two marks."""
 
 import pytest
-from askonce.bench.report.short_table import put_between_marks, short_table
 
+from askonce.bench.report.table import put_between_marks, short_table
 from askonce.errors import AskonceError
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,6 +102,7 @@ def _write_drawing(block: Plot | RotatingClouds, folder: Path) -> str:
     return name
 
 
+@cache
 def _environment() -> jinja2.Environment:
     from askonce.bench.report import plots
 

@@ -17,7 +17,6 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis as MatplotlibAxis
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import (
@@ -58,6 +57,7 @@ BLUE, RED = COLOURS[0], COLOURS[3]
 GROUP_COLOURS, GROUP_RADII = (COLOURS[3], COLOURS[2], COLOURS[7]), (4, 3, 2)
 WIDTH, LABEL_GAP = 860, 12  # of most charts; between the base lines of two labels
 PANELS_ACROSS, PANEL_TITLE, BINS = 3, 42, 40
+MIN_RANGE = 0.02  # of a linear axis: smaller differences are noise
 INK = "#010203"  # stands for the text colour of the page until the SVG is written
 STYLE: Any = {  # matplotlib types its keys as literals
     "axes.axisbelow": True,
@@ -73,6 +73,7 @@ STYLE: Any = {  # matplotlib types its keys as literals
     "figure.dpi": 72,  # one point is one pixel
     "figure.facecolor": "none",
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
     "font.size": 11,
     "grid.alpha": 0.15,
     "grid.color": INK,
@@ -91,6 +92,13 @@ STYLE: Any = {  # matplotlib types its keys as literals
     "ytick.minor.size": 0,
 }
 
+# Ids that two charts of a page would share, clips that clip nothing, idle rotations, indents.
+NEEDLESS = re.compile(
+    r' id="[\w.]+_\d+"| clip-path="[^"]*"|<clipPath.*?</clipPath>| transform="rotate\(-0 [^"]*"'
+    r"|(?<=\n) +",
+    re.S,
+)
+
 
 def svg(chart: Chart, title: str) -> str:
     """The chart as an SVG element with the title as its accessible name."""
@@ -104,8 +112,7 @@ def svg(chart: Chart, title: str) -> str:
     text = text[text.index("<svg") :].rstrip().replace(INK, "currentColor")
     text = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', text, count=2)
     text = re.sub(r'<g id="tip([0-9a-f]*)">', _tip_element, text)
-    text = re.sub(r' id="\w+_\d+"', "", text)  # else two charts of a page would share ids
-    text = re.sub(r' clip-path="[^"]*"|<clipPath.*?</clipPath>', "", text, flags=re.S)
+    text = NEEDLESS.sub("", text)
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
@@ -118,12 +125,12 @@ def draw(chart: Chart) -> Figure:
 @draw.register(LineChart)
 def _line_chart(chart: LineChart) -> Figure:
     figure, axes = _figure(WIDTH, 400, left=60, right=210, top=26, bottom=45)
-    _set_axes(axes, chart.x, chart.y)
+    _set_scales(axes, chart.x, chart.y)
     for n, series in enumerate(chart.series):
         _draw_series(axes, series, _colour(n), chart.y.log)
     for value in chart.references.values():
         axes.axhline(value, color=INK, alpha=0.6, linestyle=(0, (6, 4)), linewidth=1)
-    axes.autoscale_view()
+    _set_ticks(axes, chart.x, chart.y)
     end = axes.get_xlim()[1]
     labels = [(s.name, s.points[-1], _colour(n)) for n, s in enumerate(chart.series)]
     labels += [(name, (end, value), INK) for name, value in chart.references.items()]
@@ -165,9 +172,10 @@ def _panel_chart(chart: PanelChart) -> Figure:
         38 / WIDTH, 34 / height, 1 - 8 / WIDTH, 1 - 40 / height, 46 / 241, 0.54 if rows > 1 else 0
     )
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
-        _set_axes(axes, chart.x, chart.y._replace(title=""))
+        _set_scales(axes, chart.x, chart.y)
         axes.tick_params(labelbottom=True, labelleft=True)
         _draw_panel(axes, panel)
+    _set_ticks(grid.flat[0], chart.x, chart.y)
     for axes in grid.flat[len(chart.panels) :]:
         axes.remove()
     return figure
@@ -176,14 +184,15 @@ def _panel_chart(chart: PanelChart) -> Figure:
 @draw.register(ScatterChart)
 def _scatter_chart(chart: ScatterChart) -> Figure:
     figure, axes = _figure(WIDTH, 460, left=60, right=150, top=26, bottom=45)
-    _set_axes(axes, Axis(chart.x_title, log=True), Axis(chart.y_title))
+    x, y = Axis(chart.x_title, log=True), Axis(chart.y_title)
+    _set_scales(axes, x, y)
     for dot in chart.dots:
         (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
         _tip(drawn, f"{dot.name}: {dot.y:.4f} at {dot.x:,.0f}")
-    axes.autoscale_view()
+    _set_ticks(axes, x, y)
     places = axes.transData.transform([(dot.x, dot.y) for dot in chart.dots]).tolist()
-    for dot, (x, _), height in zip(chart.dots, places, label_heights(places), strict=True):
-        _label(axes, dot.name, (dot.x, dot.y), (x + 9, height), KINDS[dot.kind])
+    for dot, place, height in zip(chart.dots, places, label_heights(places), strict=True):
+        _label(axes, dot.name, (dot.x, dot.y), (place[0] + 9, height), KINDS[dot.kind])
     kinds = [kind for kind in KINDS if any(dot.kind == kind for dot in chart.dots)]
     handles = [axes.plot([], [], "o", color=KINDS[kind], label=kind)[0] for kind in kinds]
     figure.legend(handles=handles, loc="upper right", bbox_to_anchor=(1, 0.96))
@@ -279,28 +288,30 @@ def _figure(
     return figure, figure.add_axes((left / width, bottom / height, *inside))
 
 
-def _set_axes(axes: Axes, x: Axis, y: Axis) -> None:
-    axes.set(xlabel=x.title, title=y.title, xscale=_scale(x), yscale=_scale(y))
+def _set_scales(axes: Axes, x: Axis, y: Axis) -> None:
+    scales = ["log" if axis.log else "linear" for axis in (x, y)]
+    axes.set(xlabel=x.title, title=y.title, xscale=scales[0], yscale=scales[1])
+
+
+def _set_ticks(axes: Axes, x: Axis, y: Axis) -> None:
+    """Fit the axes to what was drawn, then choose their grid lines."""
+    axes.autoscale_view()
     for drawn, axis in ((axes.xaxis, x), (axes.yaxis, y)):
+        low, high = drawn.get_view_interval()
         if axis.names:
             drawn.set_ticks(range(len(axis.names)), axis.names)
         elif axis.log:
-            drawn.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            subs = (1, 2, 5) if high / low < 1000 else (1,)
+            drawn.set_major_locator(LogLocator(subs=subs))
             drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
             drawn.set_minor_formatter(NullFormatter())
         else:
-            _set_plain_ticks(drawn, axis.integer)
-
-
-def _set_plain_ticks(axis: MatplotlibAxis, integer: bool) -> None:
-    formatter = ScalarFormatter(useOffset=False)
-    formatter.set_scientific(False)
-    axis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=integer))
-    axis.set_major_formatter(formatter)
-
-
-def _scale(axis: Axis) -> str:
-    return "log" if axis.log else "linear"
+            room = max(0.0, MIN_RANGE - (high - low)) / 2
+            drawn.set_view_interval(low - room, high + room, ignore=True)
+            drawn.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=axis.integer))
+            formatter = ScalarFormatter(useOffset=False)
+            formatter.set_scientific(False)
+            drawn.set_major_formatter(formatter)
 
 
 def _draw_series(axes: Axes, series: Series, colour: str, log: bool) -> None:

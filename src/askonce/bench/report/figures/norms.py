@@ -66,9 +66,9 @@ def _histograms(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray)
     )
     about = (
         f"Norms of the vectors of {result.model}: of test questions and their answers before they "
-        f"are clipped into the ball, and of projected words. {clipped(asked):.1%} of the questions and "
-        f"{clipped(answered):.1%} of the answers are clipped; {clipped(words):.1%} of single words "
-        "would be. The highest hundredth is counted in the last bar."
+        f"are clipped into the ball, and of projected words. {clipped(asked):.1%} of the questions "
+        f"and {clipped(answered):.1%} of the answers are clipped; {clipped(words):.1%} of single "
+        "words would be. The highest hundredth is counted in the last bar."
     )
     return Plot(f"Norms of vectors: {scene.name}", about, chart)
 
