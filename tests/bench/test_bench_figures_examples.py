@@ -112,7 +112,7 @@ def test_failures_show_the_first_right_answer_and_what_stood_above(scene, figure
     best = max(scene.table.results, key=lambda result: result.mean("MAP"))
     reciprocal = best.first.values("test", "MRR")
     worst = min(scene.pools, key=lambda pool: reciprocal[pool.query.id])
-    question, rank, right, put_first = (cell[0].text for cell in table.rows[0])
+    question, rank, right, put_first = table.rows[0]
     assert question == worst.query.text
     assert rank == f"{round(1 / reciprocal[worst.query.id])} of 4"
     assert right in {post.text for post in worst.positives}

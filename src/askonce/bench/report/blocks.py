@@ -12,14 +12,13 @@ Range = tuple[float, float]
 
 
 class Span(NamedTuple):
-    """A piece of quoted text, possibly marked."""
+    """A piece of text, possibly marked."""
 
     text: str
     mark: Literal["", "bold", "under"] = ""
 
 
-# A string is our own short text; quoted spans are escaped in Markdown and joined by spaces.
-Cell = str | Sequence[Span]
+Cell = str | Sequence[Span]  # spans are joined by spaces
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,3 @@ def common_scale(groups: Sequence[tuple[str, Sequence[Strip]]]) -> dict[str, Ran
             for name, weights in strip.weights.items():
                 shown.setdefault(name, []).extend(w for w in weights[:MAX_WORDS] if w)
     return {name: (min(weights), max(weights)) for name, weights in shown.items() if weights}
-
-
-def quoted(text: str) -> Cell:
-    """A cell of quoted text without marks."""
-    return [Span(text)]

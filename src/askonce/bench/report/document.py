@@ -118,21 +118,19 @@ def _environment() -> jinja2.Environment:
         "cloud_data": _cloud_data,
         "group_colours": plots.GROUP_COLOURS,
     }
-    environment.filters |= {"cell": _markdown_cell, "quoted": _markdown_text}
+    environment.filters |= {"cell": _markdown_cell, "quoted": _quoted}
     return environment
 
 
-def _markdown_cell(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return cell.replace("|", "\\|")
-    return " ".join(_markdown_span(span) for span in cell)
+def _markdown_cell(cell: Cell, quotes: bool) -> str:
+    spans = [Span(cell)] if isinstance(cell, str) else cell
+    texts = (_quoted(s.text) if quotes else s.text.replace("|", "\\|") for s in spans)
+    marks = (MARKS[span.mark] for span in spans)
+    return " ".join(f"{mark}{text}{mark}" for mark, text in zip(marks, texts, strict=True))
 
 
-def _markdown_span(span: Span) -> str:
-    return f"{MARKS[span.mark]}{_markdown_text(span.text)}{MARKS[span.mark]}"
-
-
-def _markdown_text(text: str) -> str:
+def _quoted(text: str) -> str:
+    """Text of a dataset, none of which is markup."""
     return MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 

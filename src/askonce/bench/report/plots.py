@@ -57,7 +57,7 @@ BLUE, RED = COLOURS[0], COLOURS[3]
 GROUP_COLOURS, GROUP_RADII = (COLOURS[3], COLOURS[2], COLOURS[7]), (4, 3, 2)
 WIDTH, LABEL_GAP = 860, 12  # of most charts; between the base lines of two labels
 PANELS_ACROSS, PANEL_TITLE, BINS = 3, 42, 40
-MIN_RANGE = 0.02  # of a linear axis: smaller differences are noise
+MIN_RANGE = 0.02  # of a linear axis, so that noise does not fill it
 INK = "#010203"  # stands for the text colour of the page until the SVG is written
 STYLE: Any = {  # matplotlib types its keys as literals
     "axes.axisbelow": True,
@@ -215,6 +215,7 @@ def _histogram_chart(chart: HistogramChart) -> Figure:
             axes.stairs(share, edges, fill=True, color=COLOURS[n], alpha=0.35, label=label)
             axes.stairs(share, edges, color=COLOURS[n])
         axes.set(title="share", xlabel=title)
+        axes.margins(y=0.2)  # room for the legend
         axes.legend(loc="upper right")
     return figure
 
@@ -306,7 +307,7 @@ def _set_ticks(axes: Axes, x: Axis, y: Axis) -> None:
             drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
             drawn.set_minor_formatter(NullFormatter())
         else:
-            room = max(0.0, MIN_RANGE - (high - low)) / 2
+            room = max(0.0, (2 if axis.integer else MIN_RANGE) - (high - low)) / 2
             drawn.set_view_interval(low - room, high + room, ignore=True)
             drawn.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=axis.integer))
             formatter = ScalarFormatter(useOffset=False)

@@ -1,6 +1,6 @@
 """Where rankings depend on luck, and where the best row fails."""
 
-from askonce.bench.report.blocks import Block, Cell, Table, quoted
+from askonce.bench.report.blocks import Block, Cell, Table
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.inside import Scene, best_first, rankings, scenes, shortened
 from askonce.bench.report.results import ResultTable, tables
@@ -59,10 +59,10 @@ def _failures(scene: Scene) -> Block:
         index = next(n for n, name in enumerate(order) if name in right)
         rows.append(
             [
-                quoted(shortened(pool.query.text, WORDS)),
-                quoted(f"{index + 1} of {len(order)}"),
-                quoted(shortened(posts[order[index]].text, WORDS)),
-                quoted(shortened(posts[order[0]].text, WORDS)),
+                shortened(pool.query.text, WORDS),
+                f"{index + 1} of {len(order)}",
+                shortened(posts[order[index]].text, WORDS),
+                shortened(posts[order[0]].text, WORDS),
             ]
         )
     about = (

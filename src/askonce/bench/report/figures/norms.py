@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from askonce.bench.report.blocks import Block, Cell, Plot, Table, quoted
+from askonce.bench.report.blocks import Block, Cell, Plot, Table
 from askonce.bench.report.charts import HistogramChart
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.inside import (
@@ -85,9 +85,9 @@ def _words(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray) -> B
         frequent = list(islice((names[n] for n in common if is_word(names[n])), LISTED))
         rows.append(
             [
-                quoted(_interval(edges[bucket], edges[bucket + 1])),
-                quoted(f"{len(inside):,}"),
-                quoted(", ".join(frequent)),
+                _interval(edges[bucket], edges[bucket + 1]),
+                f"{len(inside):,}",
+                ", ".join(frequent),
             ]
         )
     kind = "Quantiles" if edges[1] != 1 else "Buckets"
@@ -104,9 +104,9 @@ def _pairs(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray) -> B
     rows: list[list[Cell]] = []
     for pool in scene.examples(PAIRS):
         answer = right_answer(pool)
-        rows.append([quoted(shortened(pool.query.text, 40))])
+        rows.append([shortened(pool.query.text, 40)])
         for side, levels in zip(SIDES, pair_levels(ranker, pool.query, answer, edges), strict=True):
-            rows.append([quoted(side), *(quoted(", ".join(level) or "–") for level in levels)])
+            rows.append([side, *(", ".join(level) or "–" for level in levels)])
     bounds = ", ".join(f"{edge:.2f}" for edge in edges[1:-1])
     about = (
         f"The words of questions and of a right answer by the norm that {result.model} gives them: "

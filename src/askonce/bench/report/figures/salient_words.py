@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from askonce.bench.report.blocks import Block, Cell, Span, Table, quoted
+from askonce.bench.report.blocks import Block, Cell, Span, Table
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.inside import (
     ATTENTIVE,
@@ -63,7 +63,7 @@ def _attended(scene: Scene, result: Result, ranker: Ranker) -> Block:
         answer = right_answer(pool)
         rows.append([_question(pool)])
         rows += [
-            [quoted(name), top_words(each, pool.query, answer, numbers=True)]
+            [name, top_words(each, pool.query, answer, numbers=True)]
             for name, each in rankers.items()
         ]
     beside = f" and by {others[0].model}, the best other attentive row" if others else ""
@@ -81,9 +81,9 @@ def _jumps(scene: Scene, result: Result, ranker: Ranker) -> Block:
     rows: list[list[Cell]] = []
     for pool in pools:
         rows.append([_question(pool)])
-        rows.append([quoted("right"), jump_words(ranker, pool.query, right_answer(pool))])
+        rows.append(["right", jump_words(ranker, pool.query, right_answer(pool))])
         if (wrong := _best_wrong(pool, ranked[pool.query.id])) is not None:
-            rows.append([quoted("wrong"), jump_words(ranker, pool.query, wrong)])
+            rows.append(["wrong", jump_words(ranker, pool.query, wrong)])
     about = (
         f"The two words of a right answer, and of the wrong one that {result.model} ranks highest, "
         "whose context jump is most like the question (T@1, T@2, bold) and least (B@1, B@2, "
@@ -105,7 +105,7 @@ def _with_and_without(
         rows.append([_question(pool)])
         by_id = {c.id: (c, n) for c, n in zip(pool.candidates, pool.labels, strict=True)}
         for n in range(min(TOP, len(pool.candidates))):
-            cells: list[Cell] = [quoted(f"{n + 1}")]
+            cells: list[Cell] = [f"{n + 1}"]
             for (_, ranker), ranked in zip((one, other), both, strict=True):
                 answer, label = by_id[ranked[pool.query.id][n]]
                 mark = [Span("✓", "bold")] if label > 0 else []
@@ -159,4 +159,4 @@ def _best_wrong(pool: Pool, ranked: Sequence[str]) -> Post | None:
 
 
 def _question(pool: Pool) -> Cell:
-    return quoted(shortened(pool.query.text, QUESTION_WORDS))
+    return shortened(pool.query.text, QUESTION_WORDS)

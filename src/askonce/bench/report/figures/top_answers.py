@@ -1,6 +1,6 @@
 """The first answers of the two best trained rows side by side (tables 5 and 6 of CABIN)."""
 
-from askonce.bench.report.blocks import Block, Cell, Span, Table, quoted
+from askonce.bench.report.blocks import Block, Cell, Span, Table
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.inside import (
     Scene,
@@ -38,10 +38,10 @@ def _table(scene: Scene) -> Block | None:
     rankings_of_pair = [rankings(result, queries) for result in pair]
     rows: list[list[Cell]] = []
     for pool in pools:
-        rows.append([quoted(shortened(pool.query.text, QUESTION_WORDS))])
+        rows.append([shortened(pool.query.text, QUESTION_WORDS)])
         for n in range(min(TOP, len(pool.candidates))):
             answers = (_answer(pool, ranked[pool.query.id][n]) for ranked in rankings_of_pair)
-            rows.append([quoted(f"{n + 1}"), *answers])
+            rows.append([f"{n + 1}", *answers])
     header = ["rank", *(result.model for result in pair)]
     title = f"First answers of two rows: {scene.name}"
     return Table(title, ABOUT, header, rows, quotes=True) if rows else None
