@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -41,32 +41,21 @@ class StoredCell:
     """One finished cell: a row on a dataset with a seed."""
 
     folder: Path
-    record: Mapping[str, Any]
+    dataset: str
+    model: str  # a model, a variant such as ``hyperqa@model.dim=100``, or a fusion
+    seed: int  # 1 for rows that do not depend on one
+    kind: Kind
+    settings: Mapping[str, Any]  # all that decided the scores; trained rows: ["row"]["recipe"]
+    facts: Facts
+    figures: Mapping[str, Mapping[str, Any]]  # by split: protocol, queries, metrics
+    versions: Mapping[str, str]
+    finished: str  # when, in ISO 8601
 
-    @property
-    def dataset(self) -> str:
-        """The dataset."""
-        return str(self.record["dataset"])
-
-    @property
-    def model(self) -> str:
-        """The row: a model, a variant such as ``hyperqa@model.dim=100``, or a fusion."""
-        return str(self.record["model"])
-
-    @property
-    def seed(self) -> int:
-        """The seed; 1 for rows that do not depend on one."""
-        return int(self.record["seed"])
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of row."""
-        return self.record["kind"]
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """All that decided the scores; for trained models with ``settings["row"]["recipe"]``."""
-        return self.record["settings"]
+    @classmethod
+    def read(cls, folder: Path) -> "StoredCell":
+        """The cell of a folder."""
+        record = _read(folder / CELL)
+        return cls(folder, **{field.name: record[field.name] for field in fields(cls)[1:]})
 
     @property
     def seconds(self) -> float:
@@ -79,16 +68,6 @@ class StoredCell:
         trained = facts.get("train_seconds", 0.0) + facts.get("pretrain_seconds", 0.0)
         resumed = self.kind == "trained" and trained > facts["seconds"]
         return float(trained if resumed else min(facts["seconds"], facts["cpu_seconds"]))
-
-    @property
-    def facts(self) -> Facts:
-        """Seconds, speeds, sizes, memory."""
-        return self.record["facts"]
-
-    @property
-    def figures(self) -> Mapping[str, Mapping[str, Any]]:
-        """By split: protocol, queries, metrics."""
-        return self.record["figures"]
 
     @cached_property
     def _per_query(self) -> dict[str, dict[str, list[float]]]:
@@ -188,12 +167,12 @@ class Store:
         """Finished cells, sorted by dataset, model and seed."""
         row = folder_name(model) if model else "*"
         for path in sorted(self.folder.glob(f"{dataset or '*'}/{row}/[0-9]*/{CELL}")):
-            yield StoredCell(path.parent, _read(path))
+            yield StoredCell.read(path.parent)
 
     def cell(self, dataset: str, model: str, seed: int) -> StoredCell | None:
         """One finished cell, or None."""
-        path = self.cell_folder(dataset, model, seed) / CELL
-        return StoredCell(path.parent, _read(path)) if path.is_file() else None
+        folder = self.cell_folder(dataset, model, seed)
+        return StoredCell.read(folder) if (folder / CELL).is_file() else None
 
     def cell_folder(self, dataset: str, model: str, seed: int) -> Path:
         """The folder of a cell."""
@@ -223,7 +202,7 @@ class Store:
             os.replace(folder, old)
         os.replace(part, folder)
         shutil.rmtree(old, ignore_errors=True)
-        return StoredCell(folder, _read(folder / CELL))
+        return StoredCell.read(folder)
 
 
 def folder_name(model: str) -> str:

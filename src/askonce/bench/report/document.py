@@ -136,7 +136,7 @@ def _quoted(text: str) -> str:
 
 def _front(store: Store) -> dict[str, str | None]:
     versions = dict.fromkeys(
-        ", ".join(f"{name} {value}" for name, value in cell.record["versions"].items())
+        ", ".join(f"{name} {value}" for name, value in cell.versions.items())
         for cell in store.cells()
     )
     made = f"Made with {'; '.join(versions)}." if versions else "The store has no finished cell."

@@ -59,39 +59,27 @@ WIDTH, LABEL_GAP = 860, 12  # of most charts; between the base lines of two labe
 PANELS_ACROSS, PANEL_TITLE, BINS = 3, 42, 40
 MIN_RANGE = 0.02  # of a linear axis, so that noise does not fill it
 INK = "#010203"  # stands for the text colour of the page until the SVG is written
+TICK_SIZES = [f"{axis}tick.{kind}.size" for axis in "xy" for kind in ("major", "minor")]
+INKED = ("axes.labelcolor", "grid.color", "text.color", "xtick.color", "ytick.color")
 STYLE: Any = {  # matplotlib types its keys as literals
+    **dict.fromkeys(TICK_SIZES, 0),
+    **dict.fromkeys(("axes.edgecolor", "axes.facecolor", "figure.facecolor"), "none"),
+    **dict.fromkeys(INKED, INK),
     "axes.axisbelow": True,
-    "axes.edgecolor": "none",
-    "axes.facecolor": "none",
     "axes.grid": True,
-    "axes.labelcolor": INK,
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
     "axes.xmargin": 0.06,
     "axes.ymargin": 0.06,
-    "errorbar.capsize": 0,
     "figure.dpi": 72,  # one point is one pixel
-    "figure.facecolor": "none",
-    "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 11,
     "grid.alpha": 0.15,
-    "grid.color": INK,
     "legend.frameon": False,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 6,
     "svg.fonttype": "none",
     "svg.hashsalt": "askonce",  # the same chart gives the same file
-    "text.color": INK,
     "text.parse_math": False,  # a word may hold dollar signs
-    "xtick.color": INK,
-    "xtick.major.size": 0,
-    "xtick.minor.size": 0,
-    "ytick.color": INK,
-    "ytick.major.size": 0,
-    "ytick.minor.size": 0,
 }
-
 # Ids that two charts of a page would share, clips that clip nothing, idle rotations, indents.
 NEEDLESS = re.compile(
     r' id="[\w.]+_\d+"| clip-path="[^"]*"|<clipPath.*?</clipPath>| transform="rotate\(-0 [^"]*"'

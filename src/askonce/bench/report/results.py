@@ -219,7 +219,7 @@ def _same_settings(cells: Iterable[StoredCell]) -> tuple[list[tuple[StoredCell, 
         by_model.setdefault(cell.model, []).append(cell)
     rows, notes = [], []
     for model, every in by_model.items():
-        newest = max(every, key=lambda cell: str(cell.record["finished"]))
+        newest = max(every, key=lambda cell: cell.finished)
         same = tuple(cell for cell in every if _settings_key(cell) == _settings_key(newest))
         if len(same) < len(every):
             old = ", ".join(str(cell.seed) for cell in every if cell not in same)
