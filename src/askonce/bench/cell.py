@@ -12,7 +12,7 @@ from askonce.bench.plan import CellPlan, cell_settings, row_of
 from askonce.bench.rows.base import Outcome, Row, Task
 from askonce.bench.store import CELL, FORMAT, PER_QUERY, Store, StoredCell, write_json
 from askonce.evaluation import METRICS, Report, evaluate, pools_to_qrels, write_qrels, write_run
-from askonce.locks import only_one
+from askonce.files import locked
 
 if TYPE_CHECKING:
     from askonce.training.epochs import Tell
@@ -29,7 +29,7 @@ def run_cell(plan: CellPlan, tell: "Tell", threads: int | None = None) -> Stored
     row = row_of(plan.model, data.dataset.name, setup.recipes)
     folder = store.cell_folder(data.dataset.name, row.label, plan.seed)
     refusal = f"another bench is running {plan}; try again when it has finished"
-    with only_one(folder.with_name(f".{plan.seed}.lock"), refusal):
+    with locked(folder.with_name(f".{plan.seed}.lock"), refusal):
         return _run(plan, store, data, row, tell)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, Snapshot
-from askonce.locks import only_one
+from askonce.files import locked, write_atomic
 from askonce.ranking.manifest import (
     FOLDER,
     new_folder,
@@ -52,7 +52,7 @@ def train_on_archive(
 
 def _train_in_place(archive: Archive, home: Path, wishes: TrainOptions, tell: Tell) -> Trained:
     refusal = f"another training of {str(home)!r} is running; wait until it is finished"
-    with only_one(home / FOLDER / LOCK, refusal):
+    with locked(home / FOLDER / LOCK, refusal):
         work = home / FOLDER / WORK
         posts, change = _begun(archive, work, wishes, tell)
         with shown(work, 60 * wishes.minutes, tell) as also_shown:
@@ -81,8 +81,7 @@ def _begun(archive: Archive, work: Path, wishes: TrainOptions, tell: Tell) -> tu
     _write_posts(posts, work / POSTS)
     began = datetime.now(UTC).isoformat(timespec="seconds")
     text = json.dumps({"began": began, "change": change, "wishes": told})
-    (work / f"{BEGUN}.new").write_text(text, "utf-8")
-    os.replace(work / f"{BEGUN}.new", work / BEGUN)  # last: it says that the posts are whole
+    write_atomic(work / BEGUN, text)  # last: it says that the posts are whole
     return posts, change
 
 
