@@ -32,8 +32,9 @@ from askonce.bench.report.charts import (
     Series,
 )
 from askonce.bench.report.document import block_html, block_markdown
+from askonce.bench.report.drawing import LABEL_GAP, draw, separated
 from askonce.bench.report.figures import embedding_map
-from askonce.bench.report.plots import LABEL_GAP, draw, separated, svg
+from askonce.bench.report.plots import svg
 
 
 def test_maps_are_the_same_each_time():

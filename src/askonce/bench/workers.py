@@ -18,7 +18,7 @@ from multiprocessing.connection import wait as wait_for_sentinel
 from askonce.errors import AskonceError
 
 Work = Callable[[], str]  # picklable; returns a line for the user
-Outcome = tuple[bool, str]  # success, and a line for the user
+Ending = tuple[bool, str]  # success, and a line for the user
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, say: Callable[[str], None]) -> d
     """Run all jobs; returns the reasons of those that failed."""
     waiting, failed = list(jobs), dict[str, str]()
     done: set[str] = set()
-    running: dict[Future[Outcome], tuple[Job, ProcessPoolExecutor]] = {}
+    running: dict[Future[Ending], tuple[Job, ProcessPoolExecutor]] = {}
     others = set(multiprocessing.active_children())
     try:
         while waiting or running:
@@ -49,7 +49,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, say: Callable[[str], None]) -> d
                     running[pool.submit(_run, job.work)] = job, pool
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 job, pool = running.pop(future)
-                success, line = _outcome(future)
+                success, line = _ending(future)
                 pool.shutdown()
                 done.add(job.name)
                 if not success:
@@ -99,7 +99,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _run(work: Work) -> Outcome:
+def _run(work: Work) -> Ending:
     """In the child: errors become lines, since not every exception can be pickled."""
     try:
         return True, work()
@@ -110,7 +110,7 @@ def _run(work: Work) -> Outcome:
         return False, f"{type(error).__name__}: {error}"
 
 
-def _outcome(future: Future[Outcome]) -> Outcome:
+def _ending(future: Future[Ending]) -> Ending:
     try:
         return future.result()
     except BrokenProcessPool:

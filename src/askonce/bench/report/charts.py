@@ -1,4 +1,4 @@
-"""What charts show, as plain values: a figure makes one, and ``plots`` draws it."""
+"""What charts show, as plain values: a figure makes one, and ``drawing`` draws it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

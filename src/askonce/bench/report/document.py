@@ -104,7 +104,8 @@ def _write_drawing(block: Plot | RotatingClouds, folder: Path) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    from askonce.bench.report import plots
+    from askonce.bench.report.drawing import GROUP_COLOURS
+    from askonce.bench.report.plots import svg
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("askonce.bench.report"),
@@ -114,9 +115,9 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals |= {
-        "svg": plots.svg,
+        "svg": svg,
         "cloud_data": _cloud_data,
-        "group_colours": plots.GROUP_COLOURS,
+        "group_colours": GROUP_COLOURS,
     }
     environment.filters |= {"cell": _markdown_cell, "quoted": _quoted}
     return environment
@@ -158,7 +159,7 @@ def _contents(parts: Sequence[Block]) -> list[Contents]:
 
 def _cloud_data(cloud: Cloud) -> str:
     """What the script draws: points in the unit sphere, their groups and lines."""
-    from askonce.bench.report.plots import BLUE, GROUP_COLOURS, GROUP_RADII
+    from askonce.bench.report.drawing import BLUE, GROUP_COLOURS, GROUP_RADII
 
     centred = cloud.points - (cloud.points.max(0) + cloud.points.min(0)) / 2
     unit = centred / (np.linalg.norm(centred, axis=1).max() or 1.0)
