@@ -41,14 +41,13 @@ class RCNN(QuestionEncoder):
     config: Config
 
     def layer(self, input_dim: int) -> Cell:
-        """A convolution with the gate that the settings name."""
         dim, order, gate = self.config.dim, self.config.order, self.config.gate
         if gate == "constant":
             return DecayedConvolution(input_dim, dim, order, self.config.decay)
         return GatedConvolution(input_dim, dim, order, scalar=gate == "scalar")
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        """How much of each word the first layer takes in: 1 - λ_t, mean over its components."""
+        """How much of each word the first layer reads: mean of 1 - λ_t over its components."""
         sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
         if self.config.gate == "constant":
             return ()

@@ -124,7 +124,7 @@ class GatedMean(Function):
 
 
 def steps(words: Tensor, sizes: list[int]) -> tuple[Tensor, ...]:
-    """What belongs to each step, of (T, B, ·) or of packed (N, ·)."""
+    """The tensors of each step, from (T, B, ·) or packed (N, ·)."""
     return words.unbind(0) if words.dim() == 3 else torch.split(words, sizes)
 
 
@@ -135,8 +135,8 @@ def halves(gates: Tensor, sizes: list[int]) -> tuple[tuple[Tensor, ...], tuple[T
 
 
 def distinct(keys: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """The vector of each distinct key (U, E), and which of them stands at each place (B, T)."""
-    found, places = torch.unique(keys, return_inverse=True)
+    """The vector of each distinct key (U, E), and the row of it for each word (B, T)."""
+    unique, rows = torch.unique(keys, return_inverse=True)
     every = torch.arange(keys.numel(), device=keys.device)
-    one = torch.empty_like(found).scatter_(0, places.flatten(), every)  # (U,), any place of each
-    return vectors.flatten(0, 1).index_select(0, one), places
+    one = torch.empty_like(unique).scatter_(0, rows.flatten(), every)  # (U,), any occurrence
+    return vectors.flatten(0, 1).index_select(0, one), rows
