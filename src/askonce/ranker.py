@@ -45,10 +45,7 @@ class Explanation:
 
 
 class Ranker:
-    """A model with its vocabulary and settings.
-
-    ``threads`` limits the cores that torch uses in the whole process.
-    """
+    """A model with its vocabulary and settings."""
 
     def __init__(
         self,
@@ -56,14 +53,11 @@ class Ranker:
         model: Matcher,
         lexicon: Lexicon,
         card: Mapping[str, Any] | None = None,
-        threads: int | None = None,
     ) -> None:
         self.name = name
         self.model = model.eval()
         self.lexicon = lexicon
         self.card = dict(card or {})  # for the model card: data, figures, time
-        if threads is not None:
-            torch.set_num_threads(threads)
         self.model.prepare()
 
     @classmethod
@@ -84,12 +78,12 @@ class Ranker:
         return cls(MODELS.resolve(name), model, lexicon)
 
     @classmethod
-    def load(cls, folder: Path | str, threads: int | None = None) -> "Ranker":
+    def load(cls, folder: Path | str) -> "Ranker":
         """A ranker from its folder; nothing in the folder is executed."""
         from askonce.ranker_folder import read
 
         name, model, lexicon, card = read(Path(folder))
-        return cls(name, model, lexicon, card, threads)
+        return cls(name, model, lexicon, card)
 
     def save(self, folder: Path | str) -> None:
         """Write settings, vocabulary, weights and a model card into a folder."""
@@ -109,9 +103,7 @@ class Ranker:
         batch_size: int = 128,
     ) -> list[dict[str, Any]]:
         """Documents by score: ``{"corpus_id", "score"}``, and ``"text"`` on request."""
-        scores = self._scores(
-            self._query(query), [self._document(d) for d in documents], batch_size
-        )
+        scores = self._scores(self._ids(query), [self._ids(d) for d in documents], batch_size)
         order = np.argsort(-scores, kind="stable")[:top_k]
         ranked: list[dict[str, Any]] = []
         for row in order.tolist():
@@ -133,9 +125,9 @@ class Ranker:
             one = cast(tuple[Text, Text], inputs)
             return self.predict([one], batch_size, activation_fn=activation_fn)[0]
         pairs = cast(Sequence[tuple[Text, Text]], inputs)
-        texts = {query: self._query(query) for query, _ in pairs if isinstance(query, str)}
-        queries = [texts[q] if isinstance(q, str) else self._query(q) for q, _ in pairs]
-        documents = [self._document(document) for _, document in pairs]
+        texts = {query: self._ids(query) for query, _ in pairs if isinstance(query, str)}
+        queries = [texts[q] if isinstance(q, str) else self._ids(q) for q, _ in pairs]
+        documents = [self._ids(document) for _, document in pairs]
         lengths = [len(q.text) + len(d.text) for q, d in zip(queries, documents, strict=True)]
         scores = torch.empty(len(queries))
         with torch.inference_mode():
@@ -160,7 +152,7 @@ class Ranker:
     ) -> Any:  # noqa: ANN401 - an array or a tensor, as the arguments say
         """One vector per text; a single vector for a single text. Only encoders have vectors."""
         texts = [inputs] if isinstance(inputs, Text) else inputs
-        vectors = self._encode([self._query(text) for text in texts], batch_size, show_progress_bar)
+        vectors = self._encode([self._ids(text) for text in texts], batch_size, show_progress_bar)
         if normalize_embeddings:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         vectors = vectors[0] if isinstance(inputs, Text) else vectors
@@ -288,10 +280,8 @@ class Ranker:
     def _posts(self, posts: Sequence[Post]) -> Batch:
         return self.batch([self.lexicon.numbers(post) for post in posts])
 
-    def _query(self, text: Text) -> TokenIds:
+    def _ids(self, text: Text) -> TokenIds:
         return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)
-
-    _document = _query
 
 
 def _post(text: Text) -> Post:
