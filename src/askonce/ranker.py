@@ -194,9 +194,9 @@ class Ranker:
         batches = self._posts([query]), self._posts([candidate])
         with torch.inference_mode():
             score = float(self.model(*batches)[0])
-            weighed = self.model.inspect(*batches)
+            weights_of_words = self.model.inspect(*batches)
         explained = []
-        for entry in weighed:
+        for entry in weights_of_words:
             post = query if entry.side == "query" else candidate
             fields = {"title": [post.title], "body": [post.body], "text": [post.title, post.body]}
             words = [word for part in fields[entry.view] for word in self.lexicon.words(part)]

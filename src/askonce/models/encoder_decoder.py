@@ -48,8 +48,8 @@ class EncoderDecoder(nn.Module):
         states = self.encoder.dropout(self.states(source, target))  # (N, d)
         counts = target.real.sum(1, keepdim=True)  # (B, 1)
         following = F.pad(target.codes, (0, 1), value=PAD)  # (B, T+1)
-        places = torch.arange(following.shape[1], device=following.device)
-        following = following[places <= counts]  # (N,)
+        steps = torch.arange(following.shape[1], device=following.device)
+        following = following[steps <= counts]  # (N,)
         if self.training and self.sampled:
             return sampled_surprise(states, self.output, self.bias, following, self.sampled)
         return surprise(states, self.output, self.bias, following)

@@ -62,7 +62,7 @@ class RCNN(QuestionEncoder):
         """1 - λ_t of the first layer, per component; zero for a word that is unknown or cut off."""
         cell = self.layers[0]
         if not isinstance(cell, GatedConvolution):
-            raise ConfigError(f"gate = {self.config.gate!r} takes in every word alike")
+            raise ConfigError(f"gate = {self.config.gate!r} has no weights per word")
         view, keep = self.known(batch, field)
         shares = cell.shares(self.inputs(view), view.mask)  # (B, T, d), or (B, T, 1)
         placed = shares.new_zeros(*keep.shape, shares.shape[-1])

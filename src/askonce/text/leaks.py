@@ -31,7 +31,7 @@ _COUNTED_LINE = rf"(?:[^\n]*+\n)?{_COUNTED}[ \t]*+$"
 _NOTES = tuple(
     re.compile(pattern, re.MULTILINE | re.IGNORECASE)
     for pattern in (
-        # a quotation goes as far as it is quoted
+        # a whole quotation
         rf"^[ \t]*+>[ \t>*_#-]*+{_NOTE}{_COLON}[^\n]*+(?:\n[ \t]*+>[^\n]*+)*+",
         # "3 answers" ends each title that has an answer
         rf"{_START}{_ANSWERED}{_COLON}(?:{_COUNTED}(?:\n{_COUNTED_LINE})*+|(?:\n{_COUNTED_LINE})++)"

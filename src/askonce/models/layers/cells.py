@@ -2,7 +2,7 @@
 
 ``cell(vectors, mask, initial) -> (states, final)`` reads B texts of at most T words:
 
-* ``vectors`` (B, T, E) and ``mask`` (B, T), True on the words, which stand before the padding;
+* ``vectors`` (B, T, E) and ``mask`` (B, T), True on the words, which precede the padding;
 * ``initial`` is the State to continue from, None for zeros;
 * ``states`` (B, T, d) hold h_t of each word; values on padding are undefined;
 * ``final`` is the State after each text's true last word.
@@ -133,7 +133,7 @@ class LSTMCell(Cell):
 
 
 class GRUCell(Cell):
-    """Gated recurrent unit of Lei et al. 2016: r acts inside, U(r ⊙ h); i weighs the new value."""
+    """Gated recurrent unit of Lei et al. 2016: r acts inside, U(r ⊙ h); i weights the new value."""
 
     def __init__(self, input_dim: int, dim: int) -> None:
         super().__init__(input_dim, dim)

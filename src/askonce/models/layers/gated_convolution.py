@@ -100,8 +100,8 @@ class Recurrence(torch.autograd.Function):
 
     Takes of N packed words what they give to μ before its sigmoid (N, d) or (N, 1) and W_i x_t
     (n, N, d); -U^λ; the initial accumulators and h (n+1, B, d) by falling length; and the number of
-    texts at each step. Gives, in place of the first two, μ and the brackets, which are all that the
-    backward pass needs; then all h (N, d) and the final accumulators and h.
+    texts at each step. Returns μ and the brackets instead of the first two, for the backward
+    pass; then all h (N, d) and the final accumulators and h.
     """
 
     @staticmethod
