@@ -5,7 +5,7 @@ import pytest
 
 from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, ConfigError, DataError, UnknownName
-from askonce.training.epochs import train
+from askonce.training.fine_tuning import train
 from askonce.training.prepare import every_post, untrained, word_vectors
 from askonce.training.recipe import Recipe, TextSettings, read_recipe, recipe_of
 from askonce.types import Dataset, Pool, Post

@@ -35,7 +35,7 @@ def command(
     chosen = read_recipe(recipe, changes or [])
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"pretrain-{name}-{chosen.model}"
-    table = read_table(recipe, "pretrain", changes or [])
+    table = read_table(recipe, "pretrain", changes or []) or {}
     with live(False, folder) as on_event:
         on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)

@@ -6,8 +6,8 @@ from typing import Any
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
-from askonce.training.epochs import train
 from askonce.training.events import OnEvent, Phase
+from askonce.training.fine_tuning import train
 from askonce.training.prepare import start_from, untrained
 from askonce.training.processes import launched
 from askonce.training.recipe import Recipe

@@ -14,8 +14,8 @@ from askonce.training.archive.clock import Clock
 from askonce.training.archive.pools import ArchiveTask
 from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
 from askonce.training.archive.words import ArchiveWords
-from askonce.training.epochs import train
 from askonce.training.events import Note, OnEvent, Phase
+from askonce.training.fine_tuning import train
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
@@ -89,7 +89,8 @@ class ModelTraining:
         place = self.folder / phase
         stop = self.clock.next(_questions(dataset))
         outcome = train(ranker, dataset, recipe, place, self.on_event, stop=stop)
-        self.history = self.history or outcome.progress.history
+        # epoch 0 has no loss to draw
+        self.history = self.history or outcome.progress.history[1:]
         return outcome.ranker
 
     def _say(self, text: str) -> None:

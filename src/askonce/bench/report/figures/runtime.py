@@ -25,7 +25,9 @@ def runtime(store: Store) -> list[Block]:
 
 def epoch_seconds(line: Line) -> float | None:
     """The median seconds of an epoch after the first; none where no row went further."""
-    seconds = [record["seconds"] for cell in line.cells for record in cell.curve()[1:]]
+    seconds = [
+        record["seconds"] for cell in line.cells for record in cell.curve() if record["epoch"] > 1
+    ]
     return median(seconds) if seconds else None
 
 
