@@ -1,4 +1,4 @@
-"""The picture of a pre-training run: perplexity falls, the rank of right questions rises."""
+"""A plot of a pre-training: perplexity and dev MRR by epoch."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,19 +8,19 @@ from askonce.errors import MissingExtra
 
 
 def draw(curves: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
-    """Perplexity (dotted) and dev MRR (solid) by epoch, a colour for each named history."""
+    """Perplexity (dotted) and dev MRR (solid) by epoch, one colour per named history."""
     try:
         from matplotlib.figure import Figure  # without pyplot: no window, no global state
         from matplotlib.ticker import MaxNLocator
     except ImportError:
-        raise MissingExtra("matplotlib", "plots", "the picture of pre-training") from None
+        raise MissingExtra("matplotlib", "plots", "the plot of pre-training") from None
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     left = figure.add_subplot()
     right = left.twinx()
-    for place, (name, history) in enumerate(curves.items()):
+    for index, (name, history) in enumerate(curves.items()):
         epochs = [record["epoch"] for record in history]
-        colour = f"C{place}"
+        colour = f"C{index}"
         left.plot(epochs, [record["perplexity"] for record in history], ":", color=colour)
         right.plot(
             epochs, [100 * record["dev"]["MRR"] for record in history], color=colour, label=name
