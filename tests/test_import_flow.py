@@ -8,7 +8,7 @@ import askonce
 SOURCE = Path(askonce.__file__).parent
 FLOW = [
     {"errors", "types"},
-    {"registry", "files", "locks"},
+    {"registry", "files"},
     {"config"},
     {"text"},
     {"data", "index", "evaluation"},  # evaluation knows labels and scores, no model

@@ -1,8 +1,6 @@
 """The folder of a ranker: config.json, vocabulary.tsv, model.safetensors, README.md. Data only."""
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
-from askonce.files import json_value, need_inside
+from askonce.files import json_value, need_inside, replacing, write_atomic
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Matcher
 from askonce.text.lexicon import Lexicon
@@ -48,11 +46,12 @@ def write(
         "card": dict(card),
     }
     weights = {key: value.contiguous() for key, value in model.state_dict().items()}
-    _replace(folder / VOCABULARY, lexicon.vocabulary.save)
-    _replace(folder / WEIGHTS, lambda path: save_file(weights, path))
-    _replace(folder / CARD, lambda path: path.write_text(_card(config, model), "utf-8"))
-    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-    _replace(folder / CONFIG, lambda path: path.write_text(text, "utf-8"))
+    with replacing(folder / VOCABULARY) as path:
+        lexicon.vocabulary.save(path)
+    with replacing(folder / WEIGHTS) as path:
+        save_file(weights, path)
+    write_atomic(folder / CARD, _card(config, model))
+    write_atomic(folder / CONFIG, json.dumps(config, indent=2, ensure_ascii=False) + "\n")
 
 
 def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
@@ -157,17 +156,6 @@ def _need(path: Path) -> Path:
     if not path.is_file():
         raise AskonceError(f"{str(path.parent)!r} is no ranker folder: it has no {path.name}")
     return need_inside(path.parent, path.name)
-
-
-def _replace(path: Path, save: Any) -> None:  # noqa: ANN401 - any function of a path
-    """Write beside the file, then put it in place, so that a crash leaves the old one whole."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        save(Path(name))
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _card(config: Mapping[str, Any], model: Matcher) -> str:

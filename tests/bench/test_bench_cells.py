@@ -17,7 +17,7 @@ from askonce.bench.run import Bench, epoch_line, rows_of
 from askonce.bench.setup import bench_data, fewer
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
-from askonce.locks import only_one
+from askonce.files import locked
 from askonce.training.events import Epoch, Step, ignore
 from askonce.types import Dataset, Pool, Post
 
@@ -60,7 +60,7 @@ def test_what_a_run_with_other_settings_left_is_not_used(setup, place, recipe_wr
 def test_two_benches_are_not_at_work_on_one_cell(setup):
     first = cell(setup, "hyperqa")
     shutil.rmtree(first.folder)
-    with only_one(first.folder.with_name(".1.lock"), "held"):
+    with locked(first.folder.with_name(".1.lock"), "held"):
         with pytest.raises(AskonceError, match="another bench is at work on csv · hyperqa · seed"):
             cell(setup, "hyperqa")
         assert cell(setup, "hyperqa", seed=2).seed == 2

@@ -14,8 +14,8 @@ from askonce.engine import Engine
 from askonce.engine.bulk import encoding as bulk_encoding
 from askonce.engine.bulk.encoding import WORK, encode_archive
 from askonce.engine.bulk.shards import Shard, ShardFolder, encode_shard, shards_between
-from askonce.engine.lifecycle.lock import FolderLock
 from askonce.errors import AskonceError, NotAnEncoder
+from askonce.files import Lock
 from askonce.types import Post
 
 QUESTIONS = ("my brakes squeal", "how do I true a wheel", "chain slips under load")
@@ -146,7 +146,7 @@ def test_a_second_run_encodes_only_what_came_since(make):
 
 def test_it_refuses_what_it_cannot_do(make):
     place = make("bulk")
-    lock = FolderLock(place / "index")
+    lock = Lock(place / "index" / "lock")
     assert lock.acquire()
     with pytest.raises(AskonceError, match="belong to process"):
         encode_archive(place, Here(), silent)

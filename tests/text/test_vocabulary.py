@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.errors import DataError
@@ -80,7 +80,6 @@ def test_smooth_idf_is_that_of_scikit_learn(vocabulary):
     np.testing.assert_allclose(vocabulary.smooth_idf()[2:], theirs)
 
 
-@settings(deadline=None)
 @given(texts=st.lists(st.lists(st.text() | st.sampled_from(["\\", "\\t", "\t", "\n", "\ud800"]))))
 def test_save_and_load_give_the_same_words(texts, tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "words.tsv"

@@ -13,7 +13,7 @@ from askonce.bench.rows.base import Outcome, Row, Task
 from askonce.bench.setup import BenchData, Setup, bench_data
 from askonce.bench.store import CELL, FORMAT, PER_QUERY, Store, StoredCell, write_json
 from askonce.evaluation import METRICS, Report, evaluate, pools_to_qrels, write_qrels, write_run
-from askonce.locks import only_one
+from askonce.files import locked
 from askonce.training.events import OnEvent
 
 
@@ -53,7 +53,7 @@ def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> S
     row = row_of(plan.model, data.dataset.name, setup.recipes)
     place = store.place(data.dataset.name, row.label, plan.seed)
     refusal = f"another bench is at work on {plan}; run this again when it has ended"
-    with only_one(place.with_name(f".{plan.seed}.lock"), refusal):
+    with locked(place.with_name(f".{plan.seed}.lock"), refusal):
         return _run(plan, store, data, row, on_event)
 
 

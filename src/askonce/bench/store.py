@@ -25,6 +25,7 @@ from typing import Any, Literal
 from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation import METRICS, Qrels, Run, read_qrels, read_run
+from askonce.files import write_atomic
 from askonce.types import Dataset
 
 FORMAT = 1
@@ -232,10 +233,8 @@ def folder_name(model: str) -> str:
 
 
 def write_json(path: Path, value: object, indent: int | None = 1) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(json.dumps(value, indent=indent, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(part, path)
+    """Write or replace a JSON file as a whole."""
+    write_atomic(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
 
 def _read(path: Path) -> dict[str, Any]:

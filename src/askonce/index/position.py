@@ -1,12 +1,12 @@
 """``position.json`` in the folder of an index: its format, how far it has come, what made it."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from askonce.errors import AskonceError, shorten
+from askonce.files import write_atomic
 from askonce.index.base import IndexDamaged, IndexUnavailable
 
 FILE = "position.json"
@@ -35,13 +35,8 @@ def read(folder: Path, known: Mapping[str, object]) -> dict[str, Any]:
 
 def write(folder: Path, content: Mapping[str, object]) -> None:
     """Replace the file as a whole; it is on the disk when this returns."""
-    path, aside = folder / FILE, folder / f".{FILE}"
     try:
-        with aside.open("w", encoding="utf-8") as stream:
-            json.dump(content, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(aside, path)
+        write_atomic(folder / FILE, json.dumps(content))
     except OSError as error:
         raise not_writable(folder, error) from None
 

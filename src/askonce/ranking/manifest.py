@@ -6,7 +6,6 @@ the new one, never half of it.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any, Literal
 
 from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
-from askonce.files import json_value, need_inside
+from askonce.files import json_value, need_inside, write_atomic
 from askonce.ranking.calibration import Calibration
 from askonce.ranking.votes import VoteWeights
 
@@ -69,13 +68,13 @@ class Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a finished training and put it in service."""
     save_manifest(folder, manifest)
-    _replace(folder.parent / CURRENT, folder.name + "\n")
+    write_atomic(folder.parent / CURRENT, folder.name + "\n")
 
 
 def save_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest beside the models that it names, without putting them in service."""
     text = json.dumps(as_dict(manifest), indent=2, ensure_ascii=False) + "\n"
-    _replace(folder / MANIFEST, text)
+    write_atomic(folder / MANIFEST, text)
 
 
 def remove_old(archive: Path, keep: int = 2) -> None:
@@ -133,12 +132,3 @@ def _numbered(archive: Path) -> list[Path]:
     """The folders of trainings, oldest first."""
     found = (path for path in (archive / FOLDER).iterdir() if path.name.isdecimal())
     return sorted(found, key=lambda path: int(path.name))
-
-
-def _replace(path: Path, text: str) -> None:
-    aside = path.with_name(f".{path.name}.new")
-    with aside.open("w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    aside.replace(path)

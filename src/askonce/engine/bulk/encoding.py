@@ -12,8 +12,8 @@ from askonce.archive import Archive, open_archive
 from askonce.archive.database import is_address
 from askonce.engine.bulk.shards import Shard, ShardFolder, shards_between
 from askonce.engine.lifecycle.loading import Loader, load_coder
-from askonce.engine.lifecycle.lock import FolderLock
 from askonce.errors import NotAnEncoder
+from askonce.files import Lock
 from askonce.index.base import KeyEncoder, KeyIndex
 from askonce.index.storage import IndexStorage, index_storage
 from askonce.ranking.manifest import Serving, current, read_manifest
@@ -42,9 +42,9 @@ def encode_archive(
     with closing(open_archive(place, folder)) as archive:
         if archive.folder is None or (models := current(archive.folder)) is None:
             raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
-        lock = FolderLock(archive.folder / "index")
+        lock = Lock(archive.folder / "index" / "lock")
         if not lock.acquire():
-            raise lock.refusal(archive.name)
+            raise lock.refusal(f"the indexes of {archive.name!r}")
         try:
             home = index_storage(index, archive.folder / "index", archive.name, writable=True)
             if rebuild:

@@ -6,7 +6,6 @@ and who takes shards in their order and then follows the archive meets its lates
 """
 
 import json
-import os
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
@@ -17,6 +16,7 @@ import numpy as np
 
 from askonce.archive import Archive
 from askonce.errors import AskonceError
+from askonce.files import write_atomic
 from askonce.index.base import KeyEncoder
 from askonce.types import PostKind
 
@@ -72,15 +72,9 @@ class ShardFolder:
 
     def write(self, shard: Shard, content: bytes) -> None:
         """Keep a shard; it is on the disk when this returns."""
-        path = self._path(shard)
-        aside = path.with_suffix(".new")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with aside.open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            aside.replace(path)
+            write_atomic(self._path(shard), content)
         except OSError as error:
             raise AskonceError(f"{str(self.folder)!r} cannot be written: {error}") from None
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from askonce.archive import Archive
 from askonce.engine.lifecycle.following import Tell, follow
 from askonce.engine.lifecycle.loading import Loader
-from askonce.engine.lifecycle.lock import FolderLock
 from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
+from askonce.files import Lock
 from askonce.index.base import Index, IndexDamaged, IndexUnavailable
 from askonce.index.storage import FolderStorage, index_storage
 from askonce.ranking.manifest import current, read_manifest
@@ -61,7 +61,7 @@ class IndexManager:
         self.archive, self._folder = archive, folder
         self._tell: Tell = tell or (lambda text: None)
         place = folder / "index" if folder else None
-        self._lock = FolderLock(place) if place else None
+        self._lock = Lock(place / "lock") if place else None
         self.read_only = not self._lock.acquire() if self._lock else False
         home = index_storage(index, place, archive.name, not self.read_only)
         self._loader = Loader(archive, home, self._say)
@@ -77,7 +77,7 @@ class IndexManager:
     def need_indexes(self) -> None:
         """An error if the indexes are another process's, or cannot be written."""
         if self.read_only and self._lock is not None:
-            raise self._lock.refusal(self.archive.name)
+            raise self._lock.refusal(f"the indexes of {self.archive.name!r}")
 
     def clear(self) -> None:
         """Remove the indexes, so that ``start`` makes them anew."""

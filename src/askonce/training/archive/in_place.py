@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, Snapshot
-from askonce.locks import only_one
+from askonce.files import locked, write_atomic
 from askonce.ranking.manifest import (
     FOLDER,
     new_folder,
@@ -54,7 +54,7 @@ def _train_in_place(
     archive: Archive, home: Path, wishes: TrainOptions, on_event: OnEvent
 ) -> Trained:
     refusal = f"another training of {str(home)!r} is running; wait until it is finished"
-    with only_one(home / FOLDER / LOCK, refusal):
+    with locked(home / FOLDER / LOCK, refusal):
         work = home / FOLDER / WORK
         posts, change = _begun(archive, work, wishes, on_event)
         with shown(work, 60 * wishes.minutes, on_event) as also_shown:
@@ -85,8 +85,7 @@ def _begun(
     _write_posts(posts, work / POSTS)
     began = datetime.now(UTC).isoformat(timespec="seconds")
     text = json.dumps({"began": began, "change": change, "wishes": told})
-    (work / f"{BEGUN}.new").write_text(text, "utf-8")
-    os.replace(work / f"{BEGUN}.new", work / BEGUN)  # last: it says that the posts are whole
+    write_atomic(work / BEGUN, text)  # last: it says that the posts are whole
     return posts, change
 
 

@@ -1,7 +1,6 @@
 """How far the training of an archive has come, in a file that a running server shows."""
 
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from askonce.files import write_atomic
 from askonce.training.events import Epoch, Event, OnEvent, Phase, Step
 
 FILE = "progress.json"
@@ -70,6 +70,4 @@ class _Progress:
         with self._lock:
             self._written = time.monotonic()
             share = min(1.0, (self._written - self._begin) / self._seconds)
-            aside = self.path.with_name(f"{FILE}.new")
-            aside.write_text(json.dumps(self._now | {"share": round(share, 3)}), "utf-8")
-            os.replace(aside, self.path)
+            write_atomic(self.path, json.dumps(self._now | {"share": round(share, 3)}))

@@ -1,6 +1,5 @@
 """The words of an archive with their vectors: learnt once, for all that is trained on it."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from askonce.files import replacing
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.text.vocabulary import Vocabulary
@@ -49,6 +49,6 @@ def learn_words(
     vectors = word_vectors(settings, lexicon, posts, given, seed)
     folder.mkdir(parents=True, exist_ok=True)
     lexicon.vocabulary.save(folder / VOCABULARY)
-    np.save(folder / "unfinished.npy", vectors)
-    os.replace(folder / "unfinished.npy", folder / VECTORS)  # last: it says that both are whole
+    with replacing(folder / VECTORS) as path:  # last: it says that both are whole
+        np.save(path, vectors)
     return ArchiveWords(lexicon.vocabulary, vectors)
