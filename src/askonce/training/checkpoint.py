@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from askonce.errors import AskonceError, DataError
+from askonce.files import replacing
 
 FORMAT = 1
 STATE, TENSORS = "state.json", "tensors.safetensors"
@@ -66,10 +67,8 @@ def writing(path: Path) -> Iterator[None]:
 
 def save_weights(path: Path, model: nn.Module) -> None:
     """Write the weights to a file, replacing it in one step."""
-    part = path.with_name(f".{path.name}.new")
-    with writing(path):
+    with writing(path), replacing(path) as part:
         save_file(_weights(model), part)
-        os.replace(part, path)
 
 
 def load_weights(path: Path, model: nn.Module) -> None:

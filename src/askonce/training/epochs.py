@@ -43,6 +43,7 @@ import torch
 from torch import Tensor, nn
 
 from askonce.errors import AskonceError
+from askonce.files import write_atomic
 from askonce.training import checkpoint
 from askonce.training.checkpoint import Progress, Record
 from askonce.training.events import Epoch, Note, OnEvent, Step, ignore
@@ -181,7 +182,7 @@ def run_epochs(
                     learner.save(record)
                 # before the checkpoint: interrupted between the two, the epoch is run again
                 lines = "".join(json.dumps(record) + "\n" for record in progress.history)
-                (folder / f"{learner.name or 'metrics'}.jsonl").write_text(lines, "utf-8")
+                write_atomic(folder / f"{learner.name or 'metrics'}.jsonl", lines)
             checkpoint.save(folder / name, progress, identity, module, learner.optimizer)
         fabric.barrier()
         on_event(Epoch.of(record, best))

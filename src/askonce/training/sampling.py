@@ -114,8 +114,8 @@ class GroupSampler:
             enough = any(label <= 0 for group in groups for label in group.labels)
         if not enough:
             raise AskonceError(
-                f"no question of split {self.split!r} has a negative "
-                f"(train.negatives.source = {self.negatives.source!r}); add wrong candidates, more "
+                f"no question of split {self.split!r} has a wrong candidate "
+                f"(train.negatives.source = {self.negatives.source!r}); add candidates, more "
                 "questions, or a corpus to sample from"
             )
 
