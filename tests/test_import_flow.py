@@ -51,3 +51,25 @@ def test_imports_follow_the_flow():
             if used != part and LEVEL[used] >= LEVEL[part] and {used, part} - FLOW[LEVEL[part]]:
                 wrong.append(f"{path.relative_to(SOURCE)} imports {used}")
     assert not wrong
+
+
+MODELS_FLOW = ["base", "layers", "pair", "language_model", "papers", "rivals"]
+
+
+def models_part(name: str) -> int:
+    """Where a module of ``askonce.models`` stands in the flow; most files are one paper each."""
+    return MODELS_FLOW.index(name if name in MODELS_FLOW else "papers")
+
+
+def test_imports_among_models_follow_the_flow():
+    wrong = []
+    for path in (SOURCE / "models").rglob("*.py"):
+        part = path.relative_to(SOURCE / "models").parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "askonce.models."
+            ):
+                used = (node.module or "").split(".")[2]
+                if models_part(used) > models_part(part) and part != "__init__":
+                    wrong.append(f"{path.relative_to(SOURCE)} imports {used}")
+    assert not wrong

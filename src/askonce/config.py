@@ -1,31 +1,38 @@
-"""Typed settings: a frozen dataclass read from a mapping or TOML, strict about every name."""
+"""Typed settings: frozen dataclasses read from TOML or JSON, strict about names and types."""
 
 import dataclasses
+import json
 import tomllib
-import types
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from askonce.errors import ConfigError, DataError, shorten
 from askonce.registry import nearest
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 C = TypeVar("C")
 
 
 def settings(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
-    """Build the dataclass ``kind`` from ``values``; an unknown key is an error."""
-    hints = get_type_hints(kind)
-    known = {f.name for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
-    for key in values:
-        if key not in known:
-            raise ConfigError(f"unknown setting {where + key!r}; {nearest(key, known)}")
-    read = {key: _convert(hints[key], value, where + key) for key, value in values.items()}
+    """The dataclass ``kind`` with these values; unknown names and wrong types are errors.
+
+    ``where`` is a prefix for error messages, such as ``"model."``.
+    """
+    from pydantic import ValidationError
+
     try:
-        return kind(**read)
-    except TypeError as error:  # a setting without a default is missing
-        raise ConfigError(f"{where or kind.__name__}: {error}") from None
+        # as JSON, since a list may then stand for a tuple and a table for a dataclass
+        adapter = _adapter(cast(Hashable, kind))
+        return cast(C, adapter.validate_json(json.dumps(dict(values), default=str)))
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+    unknown = (p for p in problems if p["type"] == "unexpected_keyword_argument")
+    problem = next(unknown, problems[0])
+    raise ConfigError(_message(kind, values, problem["type"], problem["loc"], where))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -39,7 +46,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any settings dataclass
-    """The settings as plain values, for JSON and TOML; reading them back gives an equal object."""
+    """The settings as plain values, for JSON and TOML; ``settings`` reads them back."""
     return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 
 
@@ -53,63 +60,52 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def _convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
-    if convert := _GENERIC.get(get_origin(hint)):
-        return convert(hint, value, where)
-    if hint is Any:
-        return value
-    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
-        return settings(typing.cast(type, hint), value, f"{where}.")
-    if hint is float and type(value) is int and abs(value) < 2**1000:
-        return float(value)
-    if isinstance(hint, type) and type(value) is hint:
-        return value
-    raise ConfigError(f"{where} = {shorten(value)}; expected {getattr(hint, '__name__', hint)}")
+@cache
+def _adapter(kind: Any) -> "TypeAdapter[Any]":  # noqa: ANN401 - any dataclass
+    from pydantic import ConfigDict, TypeAdapter
+
+    # pydantic takes a config for an optional dataclass only, and applies it to the ones inside
+    return TypeAdapter(kind | None, config=ConfigDict(extra="forbid", strict=True))
 
 
-def _convert_union(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
-    for choice in get_args(hint):
-        if choice is type(None):
-            if value is None:
-                return None
-            continue
-        try:
-            return _convert(choice, value, where)
-        except ConfigError:
-            continue
-    raise ConfigError(f"{where} = {shorten(value)}; expected {hint}")
+def _message(
+    kind: type, values: Mapping[str, Any], problem: str, loc: Sequence[int | str], where: str
+) -> str:
+    """What is wrong, at which setting, and what is expected there."""
+    parent: Any = kind
+    hint: Any = kind
+    value: Any = values
+    path = ""
+    for step in loc:
+        parent, hint = hint, _inner(hint, step)
+        known = isinstance(value, Sequence) or (isinstance(value, Mapping) and step in value)
+        value = value[step] if known else None
+        path += f"[{step}]" if isinstance(step, int) else f".{step}"
+    where += path.removeprefix(".")
+    if problem == "unexpected_keyword_argument":
+        return f"unknown setting {where!r}; {nearest(str(loc[-1]), get_type_hints(parent))}"
+    if problem in ("missing", "json_invalid"):
+        return f"{where or kind.__name__} is {'missing' if loc else 'no table of settings'}"
+    if get_origin(hint) is Literal:
+        return f"{where} = {shorten(value)}; {nearest(str(value), map(str, get_args(hint)))}"
+    return f"{where} = {shorten(value)}; expected {_described(hint)}"
 
 
-def _convert_tuple(hint: Any, value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
-    inner = get_args(hint)
-    if not isinstance(value, list | tuple):
-        raise ConfigError(f"{where} = {shorten(value)}; expected a list")
-    kinds = [inner[0]] * len(value) if len(inner) == 2 and inner[1] is Ellipsis else list(inner)
-    if len(kinds) != len(value):
-        raise ConfigError(f"{where} = {shorten(value)}; expected a list of {len(kinds)}")
-    return tuple(
-        _convert(k, v, f"{where}[{n}]") for n, (k, v) in enumerate(zip(kinds, value, strict=True))
-    )
+def _inner(hint: Any, step: int | str) -> Any:  # noqa: ANN401 - type hints
+    """The type hint of one field, item or entry; that of T for ``T | None``."""
+    if dataclasses.is_dataclass(hint):
+        inner = get_type_hints(hint).get(str(step), Any)
+    else:
+        args = get_args(hint)
+        inner = args[step] if isinstance(step, int) and Ellipsis not in args else args[-1]
+        inner = args[0] if inner is Ellipsis else inner
+    without_none = [arg for arg in get_args(inner) if arg is not type(None)]
+    return without_none[0] if type(None) in get_args(inner) else inner
 
 
-def _convert_literal(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
-    if value in get_args(hint):
-        return value
-    choices = map(str, get_args(hint))
-    raise ConfigError(f"{where} = {shorten(value)}; {nearest(str(value), choices)}")
-
-
-def _convert_mapping(hint: Any, value: Any, where: str) -> dict[str, Any]:  # noqa: ANN401
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{where} = {shorten(value)}; expected a table")
-    inner = get_args(hint)[1]
-    return {key: _convert(inner, item, f"{where}.{key}") for key, item in value.items()}
-
-
-_GENERIC: dict[Any, Callable[[Any, Any, str], Any]] = {
-    Union: _convert_union,
-    types.UnionType: _convert_union,
-    Literal: _convert_literal,
-    tuple: _convert_tuple,
-    Mapping: _convert_mapping,
-}
+def _described(hint: Any) -> str:  # noqa: ANN401 - a type hint
+    if get_origin(hint) is tuple:
+        return "a list"
+    if dataclasses.is_dataclass(hint) or get_origin(hint) is not None:
+        return "a table"
+    return getattr(hint, "__name__", str(hint))

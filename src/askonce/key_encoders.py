@@ -1,4 +1,4 @@
-"""Encoders as an index sees them: texts in, keys out, and a name that tells the weights."""
+"""Encoders for indexes: texts in, keys out, and a name that identifies the weights."""
 
 import hashlib
 import json
@@ -29,11 +29,9 @@ class RankerKeys:
         self.name = f"{ranker.name}-{fingerprint(ranker)}"
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        """One float32 key per query (n, K)."""
         return self._keys(list(texts), self._encoder.query_key)
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
-        """One float32 key per post (n, K)."""
         return self._keys(list(posts), self._encoder.candidate_key)
 
     def _keys(self, texts: list[Any], key: Any) -> np.ndarray:  # noqa: ANN401 - a method
@@ -47,16 +45,16 @@ class RankerKeys:
 class SentenceKeys:
     """The keys of a sentence-transformers model, by its folder or name, or ``"minilm"``."""
 
+    ranker = None  # it cannot explain scores
+
     def __init__(self, name_or_folder: str | Path) -> None:
         self.model = _sentence_transformer(str(name_or_folder))
         self.name = f"{Path(name_or_folder).name}-{_digest([], self.model.state_dict())}"
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        """One float32 key per query (n, K)."""
         return self._keys(list(texts), ("query",))
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
-        """One float32 key per post (n, K)."""
         return self._keys([post.text for post in posts], ("document", "passage", "corpus"))
 
     def _keys(self, texts: list[str], prompts: Iterable[str]) -> np.ndarray:
@@ -70,23 +68,23 @@ class SentenceKeys:
 
 
 def fingerprint(ranker: "Ranker") -> str:
-    """A few letters that are others for other settings, words or weights."""
+    """A short hash of a ranker's settings, words and weights."""
     lexicon = ranker.lexicon
-    reading = [lexicon.tokeniser, lexicon.max_words, lexicon.vocabulary.words]
-    return _digest([as_dict(ranker.model.config), *reading], ranker.model.state_dict())
+    inputs = [lexicon.tokeniser, lexicon.max_words, lexicon.vocabulary.words]
+    return _digest([as_dict(ranker.model.config), *inputs], ranker.model.state_dict())
 
 
 def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a server must not wait for a download
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # never wait for a download in a server
     try:
         from sentence_transformers import SentenceTransformer
 
-        place = _minilm() if name == MINILM else name
+        path = _minilm() if name == MINILM else name
     except ImportError as error:
         package = error.name or "sentence_transformers"
         raise MissingExtra(package, "minilm", f"the encoder {name!r}") from None
     try:
-        return SentenceTransformer(place, device="cpu")
+        return SentenceTransformer(path, device="cpu")
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise AskonceError(
@@ -101,7 +99,7 @@ def _minilm() -> str:
 
 
 def _digest(settings: Sequence[object], weights: Mapping[str, Any]) -> str:
-    """A few letters that are others for other settings or weights."""
+    """A short hash of settings and weights."""
     digest = hashlib.blake2b(json.dumps(settings).encode(), digest_size=8)
     for name, tensor in sorted(weights.items()):
         digest.update(name.encode())

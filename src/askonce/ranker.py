@@ -246,7 +246,7 @@ class Ranker:
                 states = self.model.read(self.batch([numbers[i] for i in rows]), "candidate")
                 for place, i in enumerate(rows):
                     known[some[i].id] = row = states.row(place)
-                    size += sum(part.nbytes for part in row.parts)
+                    size += row.nbytes
             if size > KEPT_BYTES or start + READ_TOGETHER >= len(posts):
                 yield known
                 known, size = {}, 0

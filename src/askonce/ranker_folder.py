@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,13 @@ from askonce.text.tokenise import TOKENISERS
 from askonce.text.vocabulary import Vocabulary
 
 FORMAT = 1
+# settings that no longer exist, with the values that rankers saved with them may have
+RETIRED: dict[str, tuple[object, ...]] = {
+    "gradient": ("euclidean", "ball"),  # mattered to training alone
+    "init": ("identity", "uniform"),
+    "idf": (True,),
+    "normalise": (True,),
+}
 LARGEST = 100_000  # of a whole number among the settings
 CALLS = 100  # of torch for each tensor of a model, when it is made
 CONFIG, VOCABULARY, WEIGHTS, CARD = (
@@ -61,12 +68,22 @@ def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
     vocabulary = Vocabulary.load(_need(folder / VOCABULARY))
     weights = _weights(_need(folder / WEIGHTS), len(vocabulary))
     words = EmbeddingInit.of(vocabulary, weights["words.weight"].numpy())
-    options = settings(kind.Config, config["settings"])
+    options = settings(kind.Config, _without_retired(kind.Config, config["settings"]))
     _check_sizes(folder, config, lambda words: kind(options, words), words, weights)
     model = kind(options, words)
     model.load_state_dict(weights)
     lexicon = Lexicon(vocabulary, config["tokeniser"], config["max_words"])
     return config["model"], model, lexicon, config["card"]
+
+
+def _without_retired(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those of earlier versions, where the value still means this model."""
+    known = {field.name for field in fields(kind)}
+    return {
+        key: value
+        for key, value in options.items()
+        if key in known or key not in RETIRED or value not in RETIRED[key]
+    }
 
 
 def _weights(path: Path, words: int) -> dict[str, Tensor]:

@@ -138,8 +138,8 @@ def test_jump_words_go_by_similarity_of_the_jump(scene, pair):
             for post, side in zip(pair, ("query", "candidate"), strict=True)
         )
         own = model.candidate_reader.attention
-        change = answered.parts[2][0, :, 1]  # q1·∇h_t
-        similarity = torch.tanh(change[:, None] * asked.parts[1]) @ own.q2  # q2·E_t
+        change = answered["keys"][0, :, 1]  # q1·∇h_t
+        similarity = torch.tanh(change[:, None] * asked["sentence"]) @ own.q2  # q2·E_t
     order = similarity.argsort(descending=True).tolist()
     cell = salient_words.jump_words(ranker, *pair)
     marks = {"(T@1)": order[0], "(T@2)": order[1], "(B@1)": order[-1], "(B@2)": order[-2]}

@@ -65,16 +65,16 @@ class Here:
                 yield shard, encode_shard(archive, kind, coder, shard)
 
 
-def silent(what, done, total):
+def silent(event):
     pass
 
 
 def vectors(engine):
     """Keys by id, of both kinds."""
     found = {}
-    for search in (engine._keeper.ready().question, engine._keeper.ready().answer):
+    for search in (engine._manager.ready().question, engine._manager.ready().answer):
         index = search.vectors
-        found |= {name: index._seen.keys[row] for name, row in index._contents.rows.items()}
+        found |= {name: index._snapshot.keys[row] for name, row in index._contents.rows.items()}
     return found
 
 

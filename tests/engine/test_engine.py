@@ -153,13 +153,13 @@ def test_new_models_are_swapped_in_while_it_runs(folder, leave_models, wait_for)
 
 
 def test_models_that_cannot_be_loaded_leave_the_old_ones_in_service(folder, leave_models):
-    told = []
-    with Engine.open(folder, tell=told.append) as engine:
+    events = []
+    with Engine.open(folder, on_event=events.append) as engine:
         name = leave_models(engine.archive, folder)
         (folder / "models" / name / "encoder" / "model.safetensors").write_bytes(b"broken")
         assert not engine.refresh_models()
         assert engine.status().model is None and engine.similar("bike", 1)
-        assert any("cannot serve" in text for text in told)
+        assert any("cannot serve" in event.text for event in events)
 
 
 def test_votes_may_count(folder, leave_models):

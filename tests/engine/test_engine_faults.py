@@ -48,7 +48,7 @@ def test_an_index_that_turns_out_broken_is_made_anew(tmp_path, wait_for):
                 stream.write(bytes(path.stat().st_size))
         with pytest.raises(IndexDamaged, match="is broken"):
             found(engine, "brakes squeal")
-        wait_for(lambda: not engine._keeper._lost, 20)
+        wait_for(lambda: not engine._manager._lost, 20)
         assert len(found(engine, "brakes squeal")) == 3
 
 

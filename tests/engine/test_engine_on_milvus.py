@@ -73,7 +73,7 @@ def test_a_collection_that_was_lost_is_made_anew(tmp_path, wait_for):
     archive.close()
     with Engine.open(folder, index=place, background=True) as engine:
         before = ids(engine.similar("squealing brakes", 2))
-        engine._keeper.clear()
+        engine._manager.clear()
         with pytest.raises(AskonceError, match="does not exist"):
             engine.similar("squealing brakes")
         engine.write([Post("new", title="zyxwv gearbox whistles")])  # it is safe all the same

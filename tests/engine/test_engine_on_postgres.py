@@ -49,7 +49,7 @@ def test_two_servers_share_one_truth(address, tmp_path, wait_for):
 
 def test_a_lost_database_is_told_and_found_again(address, postgres, tmp_path, wait_for):
     told = []
-    with Engine.open(address, folder=tmp_path, background=True, tell=told.append) as engine:
+    with Engine.open(address, folder=tmp_path, background=True, on_event=told.append) as engine:
         postgres.stop()
         try:
             for work in (
@@ -84,8 +84,8 @@ def test_an_index_of_another_archive_is_made_anew(address, postgres, tmp_path):
     fresh = postgres.new()
     Archive.open(fresh, create=True).close()
     told = []
-    with Engine.open(fresh, folder=tmp_path, tell=told.append) as engine:
+    with Engine.open(fresh, folder=tmp_path, on_event=told.append) as engine:
         assert engine.similar("brakes") == []
         engine.write([Post("x", title="squealing brakes")])
         assert ids(engine.similar("brakes")) == ["x"]
-    assert any("anew" in text for text in told)
+    assert any("rebuilding" in event.text for event in told)

@@ -56,7 +56,7 @@ def vectors(place):
     """Keys by id, of both kinds, as the engine opens them."""
     found = {}
     with Engine.open(place) as engine:
-        for search in (engine._keeper.ready().question, engine._keeper.ready().answer):
+        for search in (engine._manager.ready().question, engine._manager.ready().answer):
             index = search.vectors
-            found |= {name: index._seen.keys[row] for name, row in index._contents.rows.items()}
+            found |= {name: index._snapshot.keys[row] for name, row in index._contents.rows.items()}
     return found

@@ -6,7 +6,7 @@ import torch
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, States
-from askonce.models.layers import cosine, masked_mean
+from askonce.models.layers.functional import cosine, masked_mean
 from askonce.models.rivals.attentive_pooling import ApBiLstm, ApCnn, AttentivePooling
 from askonce.models.rivals.qa_bilstm import QaBiLstm
 from askonce.text.batch import Batch, TokenIds, View
@@ -38,14 +38,14 @@ def oracle() -> tuple[AttentivePooling, States, States]:
     query, candidate = wave(1, 2, 3, phase=0.1), wave(1, 4, 3, phase=0.3)
     return (
         pooling,
-        States(View.of([np.array([2, 3])]), (query, pooling.of_query(query))),
-        States(View.of([np.array([4, 5, 6, 7])]), (candidate,)),
+        States(View.of([np.array([2, 3])]), {"states": query, "keys": pooling.of_query(query)}),
+        States(View.of([np.array([4, 5, 6, 7])]), {"states": candidate}),
     )
 
 
 def test_how_well_words_go_together(oracle):
     _, query, candidate = oracle
-    together = (query.parts[1] @ candidate.parts[0].mT).tanh()  # G
+    together = (query["keys"] @ candidate["states"].mT).tanh()  # G
     expected = [
         [-0.182942, 0.019708, 0.163639, -0.184304],
         [0.246128, 0.001939, -0.247966, 0.248451],
@@ -69,7 +69,7 @@ def test_without_a_learned_similarity_it_is_mean_pooling(kind):
         model.attention.of_query.weight.zero_()
     query, candidate = batch([2, 3], [4], [5, 6, 7]), batch([3, 8, 2, 2], [5, 6], [7])
     sides = model.read(query, "query"), model.read(candidate, "candidate")
-    means = [masked_mean(side.parts[0], side.view.mask) for side in sides]
+    means = [masked_mean(side["states"], side.view.mask) for side in sides]
     torch.testing.assert_close(model(query, candidate), cosine(*means))
 
 

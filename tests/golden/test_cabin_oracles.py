@@ -45,8 +45,8 @@ def sides(cabin: Cabin) -> tuple[States, States]:
     answer, question = wave((1, 4, D), 0.3), wave((1, 3, D), 0.8)
     keys = cabin.candidate_reader.attention.keys(answer)
     return (
-        States(view(4), (answer, answer[:, -1], keys)),
-        States(view(3), (question, question[:, -1])),
+        States(view(4), {"hidden": answer, "keys": keys}, {"sentence": answer[:, -1]}),
+        States(view(3), {"hidden": question}, {"sentence": question[:, -1]}),
     )
 
 
@@ -75,9 +75,9 @@ def test_weights_of_the_answer_words(cabin, sides):
 def test_fused_vector_and_mean_of_equation_19(cabin, sides):
     reader, (own, partner) = cabin.candidate_reader, sides
     attention, similarity = reader.weights(own, partner)
-    by_attention = attention[0] @ own.parts[0][0]
+    by_attention = attention[0] @ own["hidden"][0]
     close(by_attention, [0.056234, 0.154225, 0.179682, 0.120631])
-    fused = by_attention * (similarity[0] @ own.parts[0][0])
+    fused = by_attention * (similarity[0] @ own["hidden"][0])
     close(fused, [0.004555, 0.011284, 0.005555, -0.003121])
     close(reader(own, partner)[0], [0.311933, 0.455993, 0.406938, 0.165806])
 
@@ -85,15 +85,15 @@ def test_fused_vector_and_mean_of_equation_19(cabin, sides):
 def test_one_number_per_word_stands_for_the_outer_product_of_equation_13(cabin, sides):
     own, partner = sides
     attention = cabin.candidate_reader.attention
-    outer = torch.einsum("btd,be->btde", context_jump(own.parts[0]), partner.parts[1])
+    outer = torch.einsum("btd,be->btde", context_jump(own["hidden"]), partner["sentence"])
     similarity = torch.tanh(torch.einsum("d,btde->bte", attention.q1, outer)) @ attention.q2
-    _, expected = attention(own.parts[2], partner.parts[1], own.view.mask)
+    _, expected = attention(own["keys"], partner["sentence"], own.view.mask)
     close(similarity.softmax(1) - expected, np.zeros((1, 4)))
 
 
 def test_equation_16_as_printed_would_ignore_the_weights(cabin, sides):
     attention, _ = cabin.candidate_reader.weights(*sides)
-    last = sides[0].parts[0][0, -1]
+    last = sides[0]["hidden"][0, -1]
     close(torch.outer(attention[0], last).sum(0), last)
 
 
@@ -110,7 +110,9 @@ def test_no_word_gets_more_attention_than_tanh_allows(length, most):
 @pytest.mark.parametrize("length", [1, 4, 9])
 def test_without_attention_all_words_weigh_the_same(length):
     model = Cabin(Cabin.Config(hidden=H, attention=False), words())
-    own = States(view(length), (torch.randn(1, length, D), torch.randn(1, D)))
+    own = States(
+        view(length), {"hidden": torch.randn(1, length, D)}, {"sentence": torch.randn(1, D)}
+    )
     for weights in model.query_reader.weights(own, own):
         close(weights, np.full((1, length), 1 / length))
 

@@ -56,7 +56,8 @@ def near(found, wanted):
 
 
 def test_values_and_gates(oracle):
-    values, gates = oracle().read(batch_of(QUERY), "query").parts
+    read = oracle().read(batch_of(QUERY), "query")
+    values, gates = read["values"], read["gates"]
     near(values[0], Z)
     near(gates[0, :, :2], F)
     near(gates[0, :, 2:], O)
@@ -64,7 +65,7 @@ def test_values_and_gates(oracle):
 
 def test_hidden_states_are_seen_through_the_mean_of_each_prefix(oracle):
     read = oracle(QRNN).read(batch_of(*(QUERY[:n] for n in (1, 2, 3))), "query")
-    sums = read.parts[0] * torch.tensor([[1], [2], [3]])
+    sums = read["mean"] * torch.tensor([[1], [2], [3]])
     near(sums.diff(dim=0, prepend=torch.zeros(1, 2)), H)
 
 

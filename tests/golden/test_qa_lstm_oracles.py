@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from askonce.models.base import EmbeddingInit, States
-from askonce.models.layers.max_pooling import masked_max
+from askonce.models.layers.functional import masked_max
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
 from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
@@ -53,8 +53,11 @@ def test_attention_of_the_answers_words(pooling, pooled):
         attention.of_query.weight.copy_(wave(3, 3, phase=0.6))
         attention.weight.weight.copy_(wave(1, 3, phase=0.9))
         states, asked = wave(1, 4, 3, phase=0.2), wave(1, 3, phase=1.1)
-        query = States(View.of([np.array([2])]), (asked,))
-        answer = States(View.of([np.array([2, 3, 4, 5])]), (states, attention.of_state(states)))
+        query = States(View.of([np.array([2])]), per_text={"vector": asked})
+        answer = States(
+            View.of([np.array([2, 3, 4, 5])]),
+            {"states": states, "keys": attention.of_state(states)},
+        )
         weight = model.weights(query, answer)
         vector = model.vector(query, answer)
         score = model.compare(query, answer, torch.empty(1, 0))

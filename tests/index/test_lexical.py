@@ -137,7 +137,7 @@ def test_a_damaged_folder_is_known_at_once(tmp_path, pattern, harm):
         path.write_bytes(path.read_bytes()[:20])
     else:
         path.write_bytes(b"7" * path.stat().st_size)
-    with pytest.raises(IndexDamaged, match="build it anew"):
+    with pytest.raises(IndexDamaged, match="rebuild it"):
         LexicalIndex(tmp_path)
 
 

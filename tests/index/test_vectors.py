@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from askonce.errors import AskonceError
 from askonce.index.base import IndexDamaged
-from askonce.index.key_rows import added, removed, replay
+from askonce.index.vector_files import added, removed, replay
 from askonce.index.vectors import VectorIndex
 from askonce.models.layers.poincare import RADIUS, candidate_key, query_key
 from askonce.types import Post
@@ -81,9 +81,9 @@ def test_a_graph_finds_what_a_look_at_all_keys_finds(kind):
         index.save()
         index.add(posts(range(4000, 6000)))
         index.save()
-    assert graph._seen.graph is not None
-    assert graph._seen.graph.rows == 6000
-    assert exact._seen.graph is None
+    assert graph._snapshot.graph is not None
+    assert graph._snapshot.graph.rows == 6000
+    assert exact._snapshot.graph is None
     recall = []
     for query in range(60):
         found = {hit.id for hit in graph.search(str(query), 50)}
@@ -185,7 +185,7 @@ def test_a_damaged_folder_is_known_at_once(tmp_path, pattern, harm):
         path.write_bytes(content[: len(content) // 2])
     elif harm == "other":
         path.write_bytes(b"7" * len(content))
-    with pytest.raises(IndexDamaged, match="build it anew"):
+    with pytest.raises(IndexDamaged, match="rebuild it"):
         VectorIndex(tmp_path, coder)
 
 

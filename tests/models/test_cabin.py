@@ -12,7 +12,7 @@ from torch import Tensor
 from askonce.errors import ConfigError
 from askonce.models.base import EmbeddingInit
 from askonce.models.cabin import Cabin, InteractiveReader, context_jump, sentence_vector
-from askonce.models.layers.language_model import LanguageModel
+from askonce.models.language_model import LanguageModel
 from askonce.text.batch import Batch, TokenIds
 
 QUERIES = [[2, 3, 4], [5], [6, 7, 8, 9, 3, -44]]
@@ -161,7 +161,7 @@ def test_a_matcher_reads_as_its_language_models_do():
     model.load_language_models(asking, answering)
     view = batch(QUERIES).text
     for side, language in (("query", asking), ("candidate", answering)):
-        hidden = model.states(view, model.words(view), side)[0]
+        hidden = model.states(view, model.words(view), side)["hidden"]
         expected = language.recurrence(model.words(view), view.lengths)
         assert (hidden == expected).all()
         assert not hidden.requires_grad

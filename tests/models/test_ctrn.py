@@ -155,7 +155,7 @@ def test_swapping_the_sides_swaps_the_vectors(alignment):
 def test_soft_alignment_by_hand():
     model = CTRN(CTRN.Config(**SMALL, alignment="soft"), vocabulary())
     own, partner = model.read(batch_of([2, 3]), "query"), model.read(batch_of([4, 5, 6]), "query")
-    (z, _), (values, gates) = own.parts, partner.parts
+    z, values, gates = own["values"], partner["values"], partner["gates"]
     weights = torch.stack([(z[0, 1] * value).sum() for value in values[0]]).softmax(0)
     wanted = sum(w * g for w, g in zip(weights, gates[0], strict=True))
     torch.testing.assert_close(model.lent(own, partner)[1, 0], wanted)
@@ -219,7 +219,7 @@ def test_inspection_gives_the_gates_of_both_sides():
     query, candidate = some_batch(1), some_batch(2)
     weights = {(w.side, w.kind): w.values for w in model.inspect(query, candidate)}
     assert len(weights) == 8
-    gates = model.read(query, "query").parts[1]
+    gates = model.read(query, "query")["gates"]
     own = weights["query", "own forget gate"]
     torch.testing.assert_close(own, gates[..., :8].mean(-1))
     torch.testing.assert_close(weights["query", "own output gate"], gates[..., 8:].mean(-1))

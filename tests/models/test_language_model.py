@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from askonce.models.base import EmbeddingInit
-from askonce.models.layers.language_model import DirectionalLSTM, LanguageModel, perplexity
+from askonce.models.language_model import DirectionalLSTM, LanguageModel, perplexity
 from askonce.text.batch import View
 
 SIZE = 30

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from askonce.errors import AskonceError
 from askonce.models.base import EmbeddingInit
 from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.layers.max_pooling import masked_max
+from askonce.models.layers.functional import masked_max
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
 from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
@@ -127,7 +127,7 @@ def test_greatest_value_of_a_text_does_not_depend_on_its_padding(lengths, width,
     layer = WindowConvolution(2, 3, width, padding, bias=True)
     lengths = torch.tensor(lengths)
     vectors = vectors_of(lengths, 2, clean=True)
-    together = layer.greatest(vectors, mask_of(lengths))
+    together = layer.max_pool(vectors, mask_of(lengths))
     assert layer.window_mask(mask_of(lengths)).shape == layer(vectors).shape[:2]
     for row, length in enumerate(lengths.tolist()):
         alone = layer(vectors[row : row + 1, :length]).amax(1)[0]
@@ -139,7 +139,7 @@ def test_tanh_of_the_greatest_is_the_greatest_tanh_and_so_is_its_gradient():
     mask = mask_of(LENGTHS)
     first = vectors_of(LENGTHS, 2, clean=True).requires_grad_()
     second = first.detach().clone().requires_grad_()
-    pooled, expected = layer.greatest(first, mask).tanh(), masked_max(layer(second).tanh(), mask)
+    pooled, expected = layer.max_pool(first, mask).tanh(), masked_max(layer(second).tanh(), mask)
     torch.testing.assert_close(pooled, expected)
     pooled.square().sum().backward()
     expected.square().sum().backward()

@@ -98,8 +98,6 @@ def test_states_are_normalised_before_pooling(words):
         normal = make(name, words, pooling="mean", fields="title")
         states = nn.functional.normalize(normal.states(view)[0], dim=-1)
         torch.testing.assert_close(normal.encode(batch), states.mean(1))
-        raw = make(name, words, pooling="mean", fields="title", normalise=False)
-        torch.testing.assert_close(raw.encode(batch), raw.states(view)[0].mean(1))
 
 
 def test_a_body_is_cut(words):
@@ -111,8 +109,8 @@ def test_a_body_is_cut(words):
 
 def test_idf_scales_the_word_vectors(words):
     view = View.of([np.array([5, 7])])  # df 5 and 0
-    on, off = make("rcnn", words), make("rcnn", words, idf=False)
-    ratio = on.inputs(view) / off.inputs(view)
+    model = make("rcnn", words)
+    ratio = model.inputs(view) / model.words(view)
     torch.testing.assert_close(ratio[0, :, 0], smooth_idf(words)[[5, 7]].float())
 
 

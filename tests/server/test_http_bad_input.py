@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from askonce.server.guard.sanitise import clean_text, safe_html
+from askonce.text.sanitise import clean_text, safe_html
 
 MEGABYTES = 10 * 2**20
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from askonce.models.layers.decoder import EncoderDecoder, sampled_surprise, surprise
+from askonce.models.encoder_decoder import EncoderDecoder, sampled_surprise, surprise
 from askonce.text.batch import View
 from tests.training.small_forum import make
 

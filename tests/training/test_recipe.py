@@ -131,7 +131,9 @@ def vectors(tmp_path):
 @pytest.mark.parametrize("kind", ["file", "fused"])
 def test_vectors_of_another_dimension_than_the_recipe_says(kind, small, vectors):
     told = recipe_of({"model": "hyperqa", "text": {"vectors": kind, "dim": 100}})
-    with pytest.raises(ConfigError, match=r"text\.dim = 100, but the vectors of .* have 5 dimensions"):
+    with pytest.raises(
+        ConfigError, match=r"text\.dim = 100, but the vectors of .* have 5 dimensions"
+    ):
         untrained(told, small.made(), vectors)
 
 

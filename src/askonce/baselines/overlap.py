@@ -7,7 +7,7 @@ from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.baselines.linear import LinearBaseline
 from askonce.models.base import EmbeddingInit
-from askonce.models.layers import Overlap
+from askonce.models.layers.words import Overlap
 from askonce.text.batch import Batch, TokenIds
 from askonce.types import Pool, Post
 

@@ -1,4 +1,4 @@
-"""``askonce index``: bring the indexes of an archive up to date, or make them anew."""
+"""``askonce index``: bring the indexes of an archive up to date, or rebuild them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,21 +12,21 @@ from askonce.cli.output import counted_progress, progress
 def command(
     archive: ArchivePlace,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Throw the indexes away and make them anew.")
+        bool, typer.Option("--rebuild", help="Discard the indexes and build them again.")
     ] = False,
     ray: Annotated[
         str | None,
         typer.Option(
             "--ray",
-            help="Make vectors with Ray on all cores: 'local', or the address of a cluster, "
-            "HOST:6379. Stopped, the same command goes on.",
+            help="Encode posts with Ray on all cores: 'local', or the address of a cluster, "
+            "HOST:6379. Run the command again to resume.",
             show_default=False,
         ),
     ] = None,
     index: IndexAddress = None,
     folder: WorkFolder = None,
 ) -> None:
-    """Bring the indexes of an archive up to date; a server does so by itself."""
+    """Bring the indexes of an archive up to date. A running server does this by itself."""
     from askonce.engine import Engine
 
     if ray is not None:
@@ -39,7 +39,7 @@ def command(
             folder=folder,
             exclusive=True,
             rebuild=rebuild and ray is None,
-            tell=say,
+            on_event=say,
         ) as engine,
     ):
         status = engine.status()
@@ -54,4 +54,11 @@ def _encode(
     from askonce.engine.bulk.ray_encoding import RayEncoding
 
     with RayEncoding(address) as encode, counted_progress("encoding") as show:
-        encode_archive(archive, encode, show, index=index, folder=folder, rebuild=rebuild)
+        encode_archive(
+            archive,
+            encode,
+            lambda event: show(event.text, event.done, event.total),
+            index=index,
+            folder=folder,
+            rebuild=rebuild,
+        )

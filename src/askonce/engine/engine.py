@@ -1,7 +1,7 @@
-"""Archive, indexes and models together: the one thing that the command line and the server call.
+"""Archive, indexes and models together: what the command line and the server call.
 
-It works from the first minute: without a trained model it is BM25. What ``askonce train`` leaves is
-loaded beside the running search and takes its place when it is ready, without a restart.
+Without a trained model it searches by BM25. Models that ``askonce train`` makes are loaded while
+the old ones serve, and take over without a restart.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from askonce.archive import Archive, Written, open_archive
 from askonce.engine.explaining import explain
 from askonce.engine.hits import NEAR, answer_hits, lent_scores, similar_hits
-from askonce.engine.lifecycle.following import Tell
+from askonce.engine.lifecycle.following import OnEvent
 from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
 from askonce.errors import AskonceError, NotAnEncoder
@@ -33,39 +33,39 @@ class Engine:
         self,
         archive: Archive,
         folder: Path | None,
-        tell: Tell | None = None,
+        on_event: OnEvent | None = None,
         index: str | None = None,
     ) -> None:
         self.archive, self._folder = archive, folder
-        self._keeper = IndexManager(archive, folder, tell, index)
+        self._manager = IndexManager(archive, folder, on_event, index)
         self._overview: tuple[tuple[int, int], dict[str, Any]] | None = None
 
     @classmethod
     def open(
         cls,
-        place: str | Path,
+        source: str | Path,
         *,
         index: str | None = None,
         folder: Path | None = None,
         background: bool = False,
         exclusive: bool = False,
         rebuild: bool = False,
-        tell: Tell | None = None,
+        on_event: OnEvent | None = None,
     ) -> "Engine":
         """The engine of an archive: a folder, a JSONL file, 'bicycles', or a database's address.
 
-        ``index`` is the address of the index, where it is not to be embedded: a file NAME.db for
-        milvus-lite, http://… for a Milvus server. ``folder`` is where this machine keeps the
-        indexes and models of an archive with an address.
+        ``index`` is the address of the index unless it is embedded: a file NAME.db for milvus-lite,
+        http://… for a Milvus server. ``folder`` holds the indexes and models of an archive that is
+        in a database.
 
-        With ``background`` it goes on following the archive and its models until it is closed, and
-        models load after the call returns; without, everything is loaded when it returns. While
-        another process keeps the indexes it reads them, or is refused if it is to be ``exclusive``.
-        With ``rebuild`` the indexes are made anew.
+        With ``background`` the engine follows the archive and its models until it is closed, and
+        models load after the call returns; without, everything is loaded when it returns. If
+        another process owns the indexes, they are read only; with ``exclusive`` that is an error.
+        ``rebuild`` discards the indexes first. ``on_event`` is called with progress and problems.
         """
-        archive = open_archive(str(place), folder)
+        archive = open_archive(str(source), folder)
         try:
-            engine = cls(archive, archive.folder, tell, index)
+            engine = cls(archive, archive.folder, on_event, index)
         except BaseException:
             archive.close()
             raise
@@ -73,7 +73,7 @@ class Engine:
             if exclusive or rebuild:
                 engine.need_indexes()
             if rebuild:
-                engine._keeper.clear()
+                engine._manager.clear()
             engine.start(background)
         except BaseException:
             engine.close()
@@ -81,16 +81,16 @@ class Engine:
         return engine
 
     def need_indexes(self) -> None:
-        """An error if the indexes are another process's, or cannot be written."""
-        self._keeper.need_indexes()
+        """Raise an error if another process owns the indexes, or they cannot be written."""
+        self._manager.need_indexes()
 
     def start(self, background: bool) -> None:
-        """Open the indexes, bring them up to date and, in the background, keep them so."""
-        self._keeper.start(background)
+        """Open the indexes and bring them up to date; with ``background``, keep them so."""
+        self._manager.start(background)
 
     def close(self) -> None:
-        """Stop following, let who asks finish, save, let others keep the indexes."""
-        self._keeper.close()
+        """Stop following the archive, save, drain running queries, release the lock."""
+        self._manager.close()
 
     def __enter__(self) -> "Engine":
         return self
@@ -129,7 +129,7 @@ class Engine:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
         depth = TYPED_DEPTH if ranker == TYPED else DEPTH
-        with self._keeper.asking() as searches:
+        with self._manager.asking() as searches:
             searches.need(ranker)
             search = searches.question
             ranked = search.rank(questions, ranker, max(k, depth))
@@ -143,7 +143,7 @@ class Engine:
     ) -> list[list[RankedAnswer]]:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
-        with self._keeper.asking() as searches:
+        with self._manager.asking() as searches:
             searches.need(ranker)
             near = searches.question.find(questions, ranker, NEAR)
             return self._answers(searches, questions, near, k, ranker, votes)
@@ -153,7 +153,7 @@ class Engine:
     ) -> list[tuple[list[SimilarQuestion], list[RankedAnswer]]]:
         """Similar questions and answers for each; the first search of questions serves both."""
         _check(questions, k)
-        with self._keeper.asking() as searches:
+        with self._manager.asking() as searches:
             searches.need(ranker)
             search = searches.question
             near = search.find(questions, ranker, max(k, DEPTH))
@@ -167,12 +167,12 @@ class Engine:
 
     def rankers(self) -> list[str]:
         """The ways of ranking that can be compared."""
-        return self._keeper.ready().rankers()
+        return self._manager.ready().rankers()
 
     def why(self, question: str, post_id: str) -> Why:
         """Why a post stands where it stands for a question."""
         _check([question], 1)
-        with self._keeper.asking() as searches:
+        with self._manager.asking() as searches:
             post = self.archive.post(post_id)
             if post is None:
                 raise AskonceError(f"no post {post_id!r} in this archive")
@@ -186,7 +186,7 @@ class Engine:
 
     def embed(self, texts: Sequence[str]) -> "np.ndarray":
         """One vector per text, by the encoder in service."""
-        with self._keeper.asking() as searches:
+        with self._manager.asking() as searches:
             for search in (searches.question, searches.answer):
                 if search.vectors is not None:
                     return search.vectors.coder.query_keys(texts)
@@ -195,7 +195,7 @@ class Engine:
     def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
         """A score for each document; higher is better."""
         _check([query], 1)
-        with self._keeper.asking() as searches:
+        with self._manager.asking() as searches:
             return rerank(searches.answer, query, documents)
 
     # -- change -----------------------------------------------------------------------------------
@@ -203,42 +203,42 @@ class Engine:
     def write(self, posts: Iterable[Post], links: Iterable[Link] = ()) -> Written:
         """Add or replace posts; when this returns they are safe, and the next query finds them."""
         written = self.archive.write(posts, links)
-        self._keeper.refresh_after_write()
+        self._manager.refresh_after_write()
         return written
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete posts; the next query does not find them."""
         gone = self.archive.delete(ids)
-        self._keeper.refresh_after_write()
+        self._manager.refresh_after_write()
         return gone
 
     def refresh(self) -> None:
         """Bring the indexes up to date with the archive."""
-        self._keeper.refresh()
+        self._manager.refresh()
 
     def refresh_models(self) -> bool:
-        """Load the models that training left, if they are others than those in service."""
-        return self._keeper.refresh_models()
+        """Load the latest training, if it is not in service yet; whether it was loaded."""
+        return self._manager.refresh_models()
 
     # -- tell -------------------------------------------------------------------------------------
 
     @property
     def read_only(self) -> bool:
-        """Whether another process keeps the indexes."""
-        return self._keeper.read_only
+        """Whether another process owns the indexes."""
+        return self._manager.read_only
 
     def status(self) -> Status:
-        """How far the engine has come."""
-        return self._keeper.status()
+        """The state of the indexes and models."""
+        return self._manager.status()
 
     def models(self) -> dict[str, Any]:
-        """The models in service with what dev said of them, and the training that is going on."""
+        """The models in service with their figures on dev, and the training in progress."""
         from askonce.engine.overview import describe_models
 
-        return describe_models(self._folder, self._keeper.ready().model, self.status())
+        return describe_models(self._folder, self._manager.ready().model, self.status())
 
     def overview(self, limit: int = 20) -> dict[str, Any]:
-        """What the archive holds, and where it repeats itself or could answer itself."""
+        """What the archive holds: counts, likely duplicates, questions with a likely answer."""
         from askonce.engine.overview import describe_archive
 
         change = self.archive.change

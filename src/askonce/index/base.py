@@ -1,16 +1,19 @@
-"""What every index does: add posts, remove them, search them, and say how far it has come."""
+"""The contract of indexes: add posts, remove them, search them, and record how far they follow."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from askonce.errors import AskonceError
 from askonce.types import Post
 
+T = TypeVar("T")
+
 
 class IndexDamaged(AskonceError):
-    """The files of an index are not whole, of another format, or made by another model."""
+    """The files of an index are incomplete, of another format, or made by another model."""
 
 
 class IndexUnavailable(AskonceError):
@@ -25,49 +28,58 @@ class Hit(NamedTuple):
 
 
 class Index(Protocol):
-    """Posts that can be searched by many threads while one changes them.
+    """Posts that many threads can search while one thread changes them.
 
-    ``position`` is the archive's change number up to which the index holds everything; who adds
-    posts sets it. It is on the disk only after ``save``. An index that stopped before is behind and
-    catches up: adding a post again, or removing it again, changes nothing.
+    ``position`` is the archive's change number up to which the index holds everything; the caller
+    that adds posts sets it. It reaches the disk with ``save`` only: after a crash an index is
+    behind and catches up, as adding or removing a post twice has no further effect.
     """
 
     position: int
 
+    @property
+    def lock_name(self) -> str | None:
+        """The lock that servers sharing the index take turns by; None if one process owns it."""
+
+    @property
+    def cheap_to_save(self) -> bool:
+        """Whether ``save`` is quick enough to follow every change."""
+
     def __len__(self) -> int: ...
 
     def add(self, posts: Iterable[Post]) -> None:
-        """Make posts findable at once; a post with a known id takes the place of the old one."""
+        """Make posts findable at once; a post with a known id replaces the old one."""
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Forget posts; unknown ids are no error."""
+        """Remove posts; unknown ids are no error."""
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
-        """The k posts that match best, best first; equal scores come in the order of ids."""
+        """The k best posts, best first; equal scores are ordered by id."""
 
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
-        """The score of each of these posts, whether a search would find it or not.
+        """The score of each of these posts, equal to the score that ``search`` gives it.
 
-        It is what ``search`` says of the same post. Always finite: an unknown post counts as one
-        that matches no better than the worst of the others.
+        Always finite: an unknown post scores no better than the worst of the others.
         """
 
     def save(self) -> None:
-        """Put everything added so far, and the position, on the disk: all of it or nothing."""
+        """Write everything added so far, and the position, to disk: all of it or nothing."""
 
     def reload(self) -> None:
         """See what another process has added and saved."""
 
     def close(self) -> None:
-        """Let another process write. What was not saved may be lost."""
+        """Let another process write. Unsaved changes may be lost."""
 
 
 class KeyEncoder(Protocol):
     """Turns texts into keys whose inner product orders candidates for a query."""
 
+    ranker: Any  # the Ranker that explains scores; None for an encoder that cannot
+
     @property
     def name(self) -> str:
-        """Which model, with which weights; an index made by another coder is made anew."""
+        """The model and its weights; an index made by another encoder is rebuilt."""
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
         """One float32 key per query (n, K)."""
@@ -81,7 +93,7 @@ class WordIndex(Index, Protocol):
 
     @property
     def terms(self) -> Callable[[str], list[str]]:
-        """Gives the stemmed words by which a text is found."""
+        """Turns a text into the stemmed words that it is found by."""
 
 
 class KeyIndex(Index, Protocol):
@@ -90,10 +102,32 @@ class KeyIndex(Index, Protocol):
     coder: KeyEncoder
 
     def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
-        """Make posts findable by keys (n, K) that the coder gave them; each id stands once."""
+        """Make posts findable by keys (n, K) that the encoder made; ids must be distinct."""
 
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         """The k posts that match a query's key best."""
 
     def score_key(self, key: np.ndarray, ids: Sequence[str]) -> np.ndarray:
         """The inner product of each of these posts with a query's key."""
+
+
+def best_first(hits: Iterable[Hit]) -> list[Hit]:
+    """Hits by falling score; equal scores are ordered by id."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of at most ``size``."""
+    stream = iter(items)
+    while batch := list(islice(stream, size)):
+        yield batch
+
+
+def finite_keys(coder: KeyEncoder, ids: Sequence[str], keys: np.ndarray) -> np.ndarray:
+    """The keys (n, K) as float32; an error that names the first post whose key is not finite."""
+    keys = np.asarray(keys, dtype=np.float32)
+    wrong = ~np.isfinite(keys).all(axis=1)  # (n,)
+    if wrong.any():
+        first = ids[int(wrong.argmax())]
+        raise AskonceError(f"{coder.name!r} gave post {first!r} a key that is not finite")
+    return keys

@@ -1,4 +1,4 @@
-"""BM25 search on tantivy, with our own tokeniser in front and English stemming behind it."""
+"""BM25 search by tantivy, over words of our own tokeniser with English stemming."""
 
 import threading
 from collections import Counter
@@ -12,25 +12,44 @@ from tantivy import Occur, Query
 
 from askonce.errors import AskonceError
 from askonce.index import position
-from askonce.index.base import Hit
-from askonce.index.stems import Stems
+from askonce.index.base import Hit, best_first
+from askonce.text.tokenise import TOKENISERS
 from askonce.types import Pool, Post, TokeniserName
 
 FORMAT = 1
-HEAP = 64_000_000  # bytes of posts before they go to the disk; less makes many small segments
-MAX_QUERY_WORDS = 256  # a pasted log file is no better a query than its first words
-# A search takes the rarest of these. On Travel, whose questions have 57 terms, MRR is 0.287 with
+HEAP = 64_000_000  # bytes of posts held before a segment is written; less makes many segments
+MAX_QUERY_WORDS = 256  # of a pasted log file the first words are query enough
+# A search uses the rarest terms. On Travel, whose questions have 57 terms, MRR is 0.287 with
 # 48 terms and 0.284 with all, and a query of 200 words takes a fifth of the time.
 MAX_QUERY_TERMS = 48
-TIES = 1000  # posts with the score of the last hit that are looked at for the order of ids
+TIES = 1000  # posts tied with the last hit that are ordered by id
+
+
+class Stems:
+    """Texts to stemmed words, the same for every lexical index."""
+
+    def __init__(self, tokeniser: TokeniserName = "words") -> None:
+        self.tokenise = TOKENISERS[tokeniser]
+        # words arrive split and lower-cased; the stemmer joins "policy" and "policies"
+        self.analyser = (
+            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+            .filter(tantivy.Filter.stemmer("english"))
+            .build()
+        )
+
+    def __call__(self, text: str) -> list[str]:
+        return list(self.analyser.analyze(" ".join(self.tokenise(text))))
 
 
 class LexicalIndex:
-    """A BM25 index of posts: in memory, or in a folder when one is named.
+    """A BM25 index of posts: in a folder, or in memory without one.
 
     With ``writer=False`` it only searches, beside another process that writes; ``reload`` shows
-    what that one has added since.
+    what that process has added.
     """
+
+    lock_name = None  # the lock on the folder of all indexes is enough
+    cheap_to_save = True  # posts are committed when added; ``save`` writes the position
 
     def __init__(
         self,
@@ -54,12 +73,11 @@ class LexicalIndex:
         return int(self._searcher.num_docs)
 
     def add(self, posts: Iterable[Post]) -> None:
-        """Make these posts findable; a post with a known id takes the place of the old one."""
         seen: set[str] = set()
 
         def add_all(writer: tantivy.IndexWriter) -> bool:
             for post in posts:
-                # deleting what is not there would make each commit look through all segments
+                # deleting an absent id would make each commit scan all segments
                 if post.id in seen or self._holds(post.id):
                     writer.delete_documents_by_term("id", post.id)
                 seen.add(post.id)
@@ -70,8 +88,6 @@ class LexicalIndex:
         self._write(add_all)
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Forget the posts with these ids; unknown ids are no error."""
-
         def remove_all(writer: tantivy.IndexWriter) -> bool:
             known = [post_id for post_id in ids if self._holds(post_id)]
             for post_id in known:
@@ -81,8 +97,7 @@ class LexicalIndex:
         self._write(remove_all)
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
-        """The k posts that match best, best first; equal scores come in the order of ids."""
-        searcher = self._searcher  # the same to the end: others number their posts otherwise
+        searcher = self._searcher  # one throughout: document addresses differ between searchers
         posts = int(searcher.num_docs)
         if k < 1 or not posts:
             return []
@@ -91,16 +106,16 @@ class LexicalIndex:
             if not terms:
                 return []
             query = self._any_of(terms)
-            found = searcher.search(query, limit=min(k + 1, posts), count=False).hits
-            if len(found) > k and found[k][0] == found[k - 1][0]:
-                found = searcher.search(query, limit=min(k + TIES, posts), count=False).hits
-            return _hits(searcher, found)[:k]
+            hits = searcher.search(query, limit=min(k + 1, posts), count=False).hits
+            if len(hits) > k and hits[k][0] == hits[k - 1][0]:
+                hits = searcher.search(query, limit=min(k + TIES, posts), count=False).hits
+            return _hits(searcher, hits)[:k]
 
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         """BM25 of each of these posts; 0 where no word is shared."""
         searcher = self._searcher
-        # Each term is an option behind the posts, not one of a union: tantivy then looks up these
-        # posts in the list of the term, where a union would walk through all lists.
+        # Nested, not one union: tantivy then looks up these posts in the list of each term, where a
+        # union would walk through all lists.
         query = self._among(ids)
         with self._reading():
             for term, count in self._rarest(searcher, text).items():
@@ -119,26 +134,25 @@ class LexicalIndex:
         return _scores(self._searcher, Query.boolean_query(both), ids)
 
     def save(self) -> None:
-        """Put the position on the disk; posts are there since they were added."""
+        """Write the position; posts are on disk since they were added."""
         if not self._writable:
             raise position.read_only(self._folder)
         if self._folder is not None:
             position.write(self._folder, self._made_with | {"change": self.position})
 
     def reload(self) -> None:
-        """See what another process has added and saved."""
         self._read_position()
         self._see_commits()
 
     def close(self) -> None:
-        """Let another process write; searching goes on."""
+        """Let another process write; searching still works."""
         with self._writing:
             writer, self._writer = self._writer, None
             if writer is not None:
                 writer.wait_merging_threads()
 
     def _opened(self) -> "tantivy.Index":
-        """The index of the folder, a new one where there is none."""
+        """The index of the folder, or a new one."""
         folder = self._folder
         if folder is None:
             return tantivy.Index(self._schema)
@@ -166,7 +180,7 @@ class LexicalIndex:
             self.position = position.read(self._folder, self._made_with)["change"]
 
     def _write(self, change: Callable[["tantivy.IndexWriter"], bool]) -> None:
-        """Make a change, whole or not at all, and see it; False says that there is nothing new."""
+        """Commit a change or none of it; ``change`` returns False if there is nothing to do."""
         with self._writing:
             writer = self._take_writer()
             try:
@@ -174,21 +188,21 @@ class LexicalIndex:
                     return
                 self._commit(writer)
             except BaseException:
-                self._writer = None  # with it goes what was not committed
+                self._writer = None  # drops what was not committed
                 raise
             self._see_commits()
 
     def _take_writer(self) -> "tantivy.IndexWriter":
-        """The one writer, kept open: opening it for each post costs more than the post."""
+        """The one writer, kept open: opening it costs more than adding a post."""
         if not self._writable:
             raise position.read_only(self._folder)
         if self._folder is not None and not (self._folder / "meta.json").exists():
             raise position.damaged(self._folder, "is gone")
         if self._writer is None:
             try:
-                # one thread: the order of posts, and so of segments, is the same on every run
+                # one thread: the order of posts and segments is the same on every run
                 self._writer = self._index.writer(heap_size=HEAP, num_threads=1)
-                # what a crash left of a commit, whose file names would be used again
+                # removes what a crash left of a commit, whose file names would be reused
                 self._writer.garbage_collect_files()
             except ValueError as error:
                 if "LockBusy" not in str(error):
@@ -197,7 +211,7 @@ class LexicalIndex:
                     f"index {str(self._folder)!r} is being written by another process; "
                     "stop that one, or open the index for reading"
                 ) from None
-            self._see_commits()  # of the process that wrote before
+            self._see_commits()  # of the process that wrote before us
         return self._writer
 
     def _commit(self, writer: "tantivy.IndexWriter") -> None:
@@ -207,7 +221,7 @@ class LexicalIndex:
             raise self._failed(error) from None
 
     def _failed(self, error: ValueError) -> AskonceError:
-        """What tantivy cannot write now, or can no longer read."""
+        """The error for what tantivy cannot write now, or can no longer read."""
         folder = self._folder or Path()
         if "corrupt" in str(error):
             return position.damaged(folder, "is broken")
@@ -236,7 +250,7 @@ class LexicalIndex:
         return Counter(self.terms(text)[:MAX_QUERY_WORDS])
 
     def _rarest(self, searcher: "tantivy.Searcher", text: str) -> Mapping[str, int]:
-        """The terms of a query with their counts, without the commonest if they are many."""
+        """The terms of a query with their counts; only the rarest if there are many."""
         counts = self._terms(text)
         if len(counts) <= MAX_QUERY_TERMS:
             return counts
@@ -254,10 +268,10 @@ class LexicalIndex:
         return Query.boost_query(query, float(count)) if count > 1 else query
 
     def _among(self, ids: Sequence[str]) -> "Query":
-        """These posts, each with the score 0."""
+        """A query for these posts, each with score 0."""
         each = (Query.term_query(self._schema, "id", name, index_option="basic") for name in ids)
         return Query.const_score_query(
-            Query.boolean_query([(Occur.Should, one) for one in each]), 0.0
+            Query.boolean_query([(Occur.Should, query) for query in each]), 0.0
         )
 
 
@@ -269,14 +283,13 @@ def _schema() -> "tantivy.Schema":
 
 
 def _hits(
-    searcher: "tantivy.Searcher", found: "Iterable[tuple[float, tantivy.DocAddress]]"
+    searcher: "tantivy.Searcher", hits: "Iterable[tuple[float, tantivy.DocAddress]]"
 ) -> list[Hit]:
-    hits = [Hit(searcher.doc(place)["id"][0], float(score)) for score, place in found]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+    return best_first(Hit(searcher.doc(address)["id"][0], float(score)) for score, address in hits)
 
 
 def _scores(searcher: "tantivy.Searcher", query: "Query", ids: Sequence[str]) -> np.ndarray:
     if not ids:
         return np.empty(0)
-    found = dict(_hits(searcher, searcher.search(query, limit=len(ids), count=False).hits))
-    return np.array([found.get(post_id, 0.0) for post_id in ids])
+    scores = dict(_hits(searcher, searcher.search(query, limit=len(ids), count=False).hits))
+    return np.array([scores.get(post_id, 0.0) for post_id in ids])

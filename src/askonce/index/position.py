@@ -1,4 +1,4 @@
-"""``position.json`` in the folder of an index: its format, how far it has come, what made it."""
+"""``position.json`` in the folder of an index: its format, change number and maker."""
 
 import json
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ FILE = "position.json"
 
 def damaged(folder: Path, reason: str) -> IndexDamaged:
     """The error for a folder that cannot be used."""
-    return IndexDamaged(f"index {str(folder)!r} {reason}; build it anew")
+    return IndexDamaged(f"index {str(folder)!r} {reason}; rebuild it")
 
 
-def read(folder: Path, known: Mapping[str, object]) -> dict[str, Any]:
-    """What the file says; an error if it does not say what is ``known``, such as the format."""
+def read(folder: Path, expected: Mapping[str, object]) -> dict[str, Any]:
+    """The content of the file; an error where it differs from ``expected``, such as the format."""
     try:
         content = json.loads((folder / FILE).read_text("utf-8"))
     except FileNotFoundError:
@@ -27,14 +27,14 @@ def read(folder: Path, known: Mapping[str, object]) -> dict[str, Any]:
         raise damaged(folder, f"has a {FILE} that cannot be read ({error})") from None
     if not isinstance(content, dict) or not isinstance(content.get("change"), int):
         raise damaged(folder, f"has a {FILE} without a change number")
-    for name, value in known.items():
-        if (found := content.get(name)) != value:
-            raise damaged(folder, f"was made with {name} {shorten(found)}, not {shorten(value)}")
+    for name, value in expected.items():
+        if (actual := content.get(name)) != value:
+            raise damaged(folder, f"was made with {name} {shorten(actual)}, not {shorten(value)}")
     return content
 
 
 def write(folder: Path, content: Mapping[str, object]) -> None:
-    """Replace the file as a whole; it is on the disk when this returns."""
+    """Replace the file atomically; it is on disk when this returns."""
     try:
         write_atomic(folder / FILE, json.dumps(content))
     except OSError as error:
@@ -42,7 +42,7 @@ def write(folder: Path, content: Mapping[str, object]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """The folder, with those above it."""
+    """Create the folder and its parents."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -50,11 +50,11 @@ def make_folder(folder: Path) -> None:
 
 
 def not_writable(folder: Path, error: Exception) -> IndexUnavailable:
-    """The error for a folder that takes no more: read-only, full, or no folder."""
+    """The error for a folder that cannot be written: read-only, full, or not a folder."""
     reason = str(error).partition("\n")[0]
     return IndexUnavailable(f"index {str(folder)!r} cannot be written: {reason}")
 
 
 def read_only(folder: Path | None) -> AskonceError:
-    """The error for changing an index that was opened to be read."""
+    """The error for a change to an index that was opened for reading."""
     return AskonceError(f"index {str(folder)!r} was opened for reading only")

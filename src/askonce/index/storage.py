@@ -1,4 +1,4 @@
-"""Where the indexes of an archive live: a folder, memory, or a Milvus database by its address."""
+"""Where the indexes of an archive are stored: a folder, memory, or a Milvus database."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from askonce.errors import AskonceError
 from askonce.index.base import Index, KeyEncoder, KeyIndex, WordIndex
@@ -17,38 +17,55 @@ from askonce.index.milvus.client import Milvus, is_milvus
 from askonce.types import PostKind
 
 _KINDS = "(questions|answers)"
-Turn = Callable[[str], AbstractContextManager[None]]  # of one server, by what is changed
+Turn = Callable[[str], AbstractContextManager[None]]  # holds a lock by name among all servers
 
 
 class IndexStorage(Protocol):
-    """Opens the indexes of one archive; only a writable home makes or mends them."""
+    """Opens the indexes of one archive; only writable storage creates or repairs them."""
 
     @property
     def writable(self) -> bool:
         """Whether this process may change the indexes."""
 
-    def words(self, kind: PostKind, anew: bool = False) -> WordIndex:
-        """The index of a kind of posts by their words; ``anew`` throws what is there away."""
+    @property
+    def open_indexes_survive_clear(self) -> bool:
+        """Whether open indexes can still be searched after ``clear``."""
 
-    def keys(self, kind: PostKind, coder: KeyEncoder, models: str, anew: bool = False) -> KeyIndex:
-        """The index of a kind of posts by the keys of a training's encoder."""
+    def words(self, kind: PostKind, rebuild: bool = False) -> WordIndex:
+        """The index of a kind of posts by their words; ``rebuild`` discards the present one."""
 
-    def keep_only(self, models: str, before: str | None) -> None:
-        """Remove the keys of all trainings but this one; ``before`` is the one that it follows."""
+    def keys(
+        self, kind: PostKind, coder: KeyEncoder, models: str, rebuild: bool = False
+    ) -> KeyIndex:
+        """The index of a kind of posts by the keys of the encoder of a training."""
+
+    def keep_only(self, models: str, previous: str | None) -> None:
+        """Remove the keys of all trainings but this one; ``previous`` may still be in use."""
 
     def clear(self) -> None:
-        """Throw all indexes away."""
+        """Remove all indexes."""
 
-    def changing(self, indexes: Sequence[Index], turn: Turn) -> AbstractContextManager[None]:
-        """Around a change of indexes: no other server changes them, and it is kept at the end."""
+
+@contextmanager
+def changing(indexes: Sequence[Index], turn: Turn) -> Iterator[None]:
+    """Change indexes while no other server does; afterwards those that save cheaply are saved."""
+    with ExitStack() as turns:
+        for index in indexes:
+            if index.lock_name is not None:
+                turns.enter_context(turn(index.lock_name))
+                index.reload()  # continue from where the last server stopped
+        yield
+        for index in indexes:
+            if index.cheap_to_save:
+                index.save()
 
 
 def index_storage(
     address: str | None, folder: Path | None, archive: str, writable: bool
 ) -> IndexStorage:
-    """The home at an address; without one the folder, and without that, memory.
+    """The storage at an address; without one the folder, and without that, memory.
 
-    A file that ends in .db is one of milvus-lite, http:// a Milvus server or cluster.
+    A file name that ends in .db is milvus-lite, http:// a Milvus server or cluster.
     """
     if address is None:
         return FolderStorage(folder, writable)
@@ -67,47 +84,35 @@ class FolderStorage:
 
     folder: Path | None
     writable: bool = True
+    open_indexes_survive_clear = True  # removed files stay readable while they are open
 
-    def words(self, kind: PostKind, anew: bool = False) -> LexicalIndex:
-        """The BM25 index of a kind of posts."""
-        return LexicalIndex(self._place(f"lexical-{kind}s", anew), writer=self.writable)
+    def words(self, kind: PostKind, rebuild: bool = False) -> WordIndex:
+        return LexicalIndex(self._path(f"lexical-{kind}s", rebuild), writer=self.writable)
 
-    def keys(self, kind: PostKind, coder: KeyEncoder, models: str, anew: bool = False) -> KeyIndex:
-        """The vectors of a kind of posts."""
+    def keys(
+        self, kind: PostKind, coder: KeyEncoder, models: str, rebuild: bool = False
+    ) -> KeyIndex:
         from askonce.index.vectors import VectorIndex
 
-        place = self._place(f"vectors-{kind}s-{models}", anew)
-        return VectorIndex(place, coder, writer=self.writable)
+        path = self._path(f"vectors-{kind}s-{models}", rebuild)
+        return VectorIndex(path, coder, writer=self.writable)
 
-    def keep_only(self, models: str, before: str | None) -> None:
-        """Remove the vectors of other trainings."""
+    def keep_only(self, models: str, previous: str | None) -> None:
         if self.folder is not None and self.writable:
-            for place in self.folder.glob("vectors-*"):
-                if not place.name.endswith(f"-{models}"):
-                    shutil.rmtree(place, ignore_errors=True)
+            for path in self.folder.glob("vectors-*"):
+                if not path.name.endswith(f"-{models}"):
+                    shutil.rmtree(path, ignore_errors=True)
 
     def clear(self) -> None:
-        """Remove the folders."""
         if self.folder is not None and self.folder.is_dir():
-            for place in filter(Path.is_dir, list(self.folder.iterdir())):
-                shutil.rmtree(place, ignore_errors=True)
+            for path in filter(Path.is_dir, list(self.folder.iterdir())):
+                shutil.rmtree(path, ignore_errors=True)
 
-    @contextmanager
-    def changing(self, indexes: Sequence[Index], turn: Turn) -> Iterator[None]:
-        """Words are kept at once; to put vectors on the disk after each post would cost too much.
-
-        The folder's lock has made sure that nobody else changes them.
-        """
-        yield
-        for index in indexes:
-            if isinstance(index, LexicalIndex):
-                index.save()
-
-    def _place(self, name: str, anew: bool) -> Path | None:
-        place = self.folder / name if self.folder is not None else None
-        if anew and place is not None:
-            shutil.rmtree(place, ignore_errors=True)
-        return place
+    def _path(self, name: str, rebuild: bool) -> Path | None:
+        path = self.folder / name if self.folder is not None else None
+        if rebuild and path is not None:
+            shutil.rmtree(path, ignore_errors=True)
+        return path
 
 
 @dataclass(frozen=True)
@@ -117,65 +122,54 @@ class MilvusStorage:
     address: str
     archive: str
     writable: bool = True
+    open_indexes_survive_clear = False
 
-    def words(self, kind: PostKind, anew: bool = False) -> WordIndex:
-        """The words of a kind of posts, weighed by Milvus' BM25."""
+    def words(self, kind: PostKind, rebuild: bool = False) -> WordIndex:
         from askonce.index.milvus.words import MilvusWords
 
-        return MilvusWords(self.address, self._name(f"words_{kind}s", anew), writer=self.writable)
+        name = self._name(f"words_{kind}s", rebuild)
+        return MilvusWords(self.address, name, writer=self.writable)
 
-    def keys(self, kind: PostKind, coder: KeyEncoder, models: str, anew: bool = False) -> KeyIndex:
+    def keys(
+        self, kind: PostKind, coder: KeyEncoder, models: str, rebuild: bool = False
+    ) -> KeyIndex:
         """The keys of a kind of posts; other weights have another collection."""
         from askonce.index.milvus.keys import MilvusKeys
 
-        made = hashlib.sha256(coder.name.encode()).hexdigest()[:12]
-        name = self._name(f"keys_{kind}s_{models}_{made}", anew)
+        weights = hashlib.sha256(coder.name.encode()).hexdigest()[:12]
+        name = self._name(f"keys_{kind}s_{models}_{weights}", rebuild)
         return MilvusKeys(self.address, name, coder, writer=self.writable)
 
-    def keep_only(self, models: str, before: str | None) -> None:
-        """Remove the keys of other trainings; a server that has not come so far needs the last."""
+    def keep_only(self, models: str, previous: str | None) -> None:
+        """Servers that have not loaded this training yet still search the previous one."""
         if self.writable:
-            kept = "|".join(map(re.escape, filter(None, (models, before))))
-            self._drop(rf"keys_{_KINDS}_(?!({kept})_[0-9a-f]+$).+")
+            keep = "|".join(map(re.escape, filter(None, (models, previous))))
+            self._drop(rf"keys_{_KINDS}_(?!({keep})_[0-9a-f]+$).+")
 
     def clear(self) -> None:
-        """Drop the collections of the archive."""
         self._drop(rf"(words_{_KINDS}|keys_{_KINDS}_.+)")
 
-    @contextmanager
-    def changing(self, indexes: Sequence[Index], turn: Turn) -> Iterator[None]:
-        """One server after the other goes on from where the last one came to."""
-        from askonce.index.milvus.collection import MilvusCollection
-
-        with ExitStack() as turns:
-            for collection in cast(Sequence[MilvusCollection], indexes):
-                turns.enter_context(turn(collection.name))
-                collection.reload()
-            yield
-            for index in indexes:
-                index.save()
-
-    def _name(self, part: str, anew: bool = False) -> str:
-        if anew:
-            self._drop(re.escape(part))
-        return self._prefix + part
+    def _name(self, suffix: str, rebuild: bool = False) -> str:
+        if rebuild:
+            self._drop(re.escape(suffix))
+        return self._prefix + suffix
 
     @property
     def _prefix(self) -> str:
-        """What the names of the archive's collections begin with, in letters that Milvus takes."""
+        """The prefix of the archive's collections, in characters that Milvus accepts."""
         plain = re.sub(r"[^a-zA-Z0-9]", "_", self.archive)
-        if plain != self.archive:  # others may look the same then
+        if plain != self.archive:  # another name may map to the same
             plain += f"_{zlib.crc32(self.archive.encode()):08x}"
         return f"askonce_{plain}_"
 
-    def _drop(self, parts: str) -> None:
-        """Drop those of the archive's collections whose names go on like this pattern."""
+    def _drop(self, suffixes: str) -> None:
+        """Drop the archive's collections whose suffix matches this pattern."""
         from askonce.index.milvus.collection import drop
 
-        unwanted = re.compile(re.escape(self._prefix) + parts)
+        unwanted = re.compile(re.escape(self._prefix) + suffixes)
         milvus = Milvus.at(self.address)
         try:
-            with milvus.told():
+            with milvus.errors():
                 for name in milvus.client.list_collections(timeout=milvus.seconds):
                     if unwanted.fullmatch(name):
                         drop(milvus, name)

@@ -1,32 +1,104 @@
-"""The folder of a vector index.
+"""The folder of a vector index: keys in a memory-mapped file, ids in a log, the graph.
 
-``keys-N.f32`` and ``log-N.jsonl`` only grow; ``position.json`` says how much of them counts, so
-what a crash left behind their ends is not seen, and the next writer writes over it.
+``keys-N.f32`` and ``log-N.jsonl`` are append-only; ``position.json`` records how much of them is
+valid, so a reader ignores what a crash left behind, and the next writer overwrites it.
 """
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from askonce.index import position
-from askonce.index.graph import Graph
-from askonce.index.key_rows import KeyRows, replay, write_at
-from askonce.index.key_search import Seen
+from askonce.index.key_search import Graph, Snapshot
 
 FORMAT = 1
+KEY = np.dtype("<f4")
+
+
+class KeyRows:
+    """Keys by row, in memory or in a file. Arrays handed out never change."""
+
+    def __init__(self, path: Path | None, dim: int, rows: int = 0) -> None:
+        self._path, self._dim = path, dim
+        self._buffer = np.empty((0, dim), dtype=KEY)
+        self.keys = self._buffer  # (n, K)
+        if rows:
+            self.keys = self._mapped(rows)
+
+    def append(self, new: np.ndarray) -> None:
+        """Append keys (m, K)."""
+        rows = len(self.keys) + len(new)
+        if self._path is None:
+            if rows > len(self._buffer):
+                self._buffer = np.empty((max(2 * len(self._buffer), rows), self._dim), dtype=KEY)
+                self._buffer[: len(self.keys)] = self.keys
+            self._buffer[len(self.keys) : rows] = new
+            self.keys = self._buffer[:rows]
+            return
+        # written, not stored through the map: on a full disk that would kill the process
+        write_at(self._path, self.keys.nbytes, np.ascontiguousarray(new, dtype=KEY).data)
+        self.keys = self._mapped(rows)
+
+    def flush(self) -> None:
+        """Sync the keys to disk."""
+        if self._path is not None and self._path.exists():
+            with self._path.open("rb") as stream:
+                os.fsync(stream.fileno())
+
+    def _mapped(self, rows: int) -> np.ndarray:
+        return np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
+
+
+def write_at(path: Path, offset: int, content: "bytes | memoryview", sync: bool = False) -> None:
+    """Write into a file at an offset; offset 0 creates a missing file."""
+    with _opened(path, create=offset == 0) as stream:
+        stream.seek(offset)
+        stream.write(content)
+        stream.flush()
+        if sync:
+            os.fsync(stream.fileno())
+
+
+def _opened(path: Path, create: bool) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644), "r+b")
+
+
+def added(ids: Iterable[str]) -> bytes:
+    """Log lines for new rows."""
+    return "".join(f"{json.dumps(post_id)}\n" for post_id in ids).encode()
+
+
+def removed(ids: Sequence[str]) -> bytes:
+    """The log line for removed posts."""
+    return f"{json.dumps(ids)}\n".encode()
+
+
+def replay(log: bytes) -> tuple[list[str], dict[str, int]]:
+    """The id of every row, and the row of every post that was not removed later."""
+    ids: list[str] = []
+    rows: dict[str, int] = {}
+    for entry in json.loads(b"[%s]" % log.rstrip(b"\n").replace(b"\n", b",")):
+        if isinstance(entry, str):
+            rows[entry] = len(ids)
+            ids.append(entry)
+        else:
+            for post_id in entry:
+                rows.pop(post_id, None)
+    return ids, rows
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What ``position.json`` says of the other files."""
+    """What ``position.json`` records about the other files."""
 
     change: int = 0
     dim: int = 0
-    generation: int = 1  # of files; one that leaves the dead out gets new names
+    generation: int = 1  # number in the file names; compaction starts a new one
     rows: int = 0
     log_bytes: int = 0
     graph_rows: int = 0
@@ -35,17 +107,17 @@ class Saved:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What the files hold."""
+    """The content of the files."""
 
     saved: Saved
     store: KeyRows | None
     ids: list[str]
     rows: dict[str, int]
-    seen: Seen
+    snapshot: Snapshot
 
 
 class VectorFiles:
-    """Reads and writes the files of one index, made by one coder."""
+    """Reads and writes the files of one index, made by one encoder."""
 
     def __init__(self, folder: Path, coder: str) -> None:
         self.folder, self._coder = folder, coder
@@ -53,7 +125,7 @@ class VectorFiles:
 
     @property
     def exist(self) -> bool:
-        """Whether there is an index, whole or not."""
+        """Whether there is an index, complete or not."""
         return (self.folder / position.FILE).exists() or any(self.folder.glob("keys-*.f32"))
 
     def keys(self, generation: int) -> Path:
@@ -61,7 +133,7 @@ class VectorFiles:
         return self.folder / f"keys-{generation}.f32"
 
     def load(self) -> Loaded:
-        """All that was saved; an error if it is not whole or another coder made it."""
+        """Everything saved; an error if it is incomplete or another encoder made it."""
         content = position.read(self.folder, self._made_with)
         if (made := content.get("coder")) != self._coder:
             reason = f"was made by another model ({made!r}, not {self._coder!r})"
@@ -79,18 +151,18 @@ class VectorFiles:
             graph = Graph.load(self._graph(saved), saved.dim, saved.graph_rows, saved.graph_scale)
         alive = np.zeros(saved.rows, dtype=bool)  # (n,)
         alive[list(rows.values())] = True
-        return Loaded(saved, store, ids, rows, Seen(keys, alive, len(rows), ids, graph))
+        return Loaded(saved, store, ids, rows, Snapshot(keys, alive, len(rows), ids, graph))
 
     def write(
-        self, before: Saved, change: int, seen: Seen, store: KeyRows | None, log: bytes
+        self, before: Saved, change: int, snapshot: Snapshot, store: KeyRows | None, log: bytes
     ) -> Saved:
-        """Put what is new on the disk; it counts from the moment the position is replaced."""
-        graph = seen.graph
+        """Write what is new; it is valid once ``position.json`` is replaced."""
+        graph = snapshot.graph
         saved = replace(
             before,
             change=change,
-            dim=seen.keys.shape[1],
-            rows=len(seen.keys),
+            dim=snapshot.keys.shape[1],
+            rows=len(snapshot.keys),
             log_bytes=before.log_bytes + len(log),
             graph_rows=graph.rows if graph else 0,
             graph_scale=graph.scale if graph else 1.0,
@@ -103,7 +175,7 @@ class VectorFiles:
             with self._graph(saved).open("rb") as stream:
                 os.fsync(stream.fileno())
         position.write(self.folder, self._made_with | {"coder": self._coder} | asdict(saved))
-        self._forget_others(saved)
+        self._remove_others(saved)
         return saved
 
     def _ids(self, saved: Saved) -> tuple[list[str], dict[str, int]]:
@@ -125,7 +197,7 @@ class VectorFiles:
     def _graph(self, saved: Saved) -> Path:
         return self.folder / f"graph-{saved.generation}-{saved.graph_rows}.usearch"
 
-    def _forget_others(self, saved: Saved) -> None:
+    def _remove_others(self, saved: Saved) -> None:
         keep = {self.keys(saved.generation), self._log(saved), self._graph(saved)}
         for pattern in ("keys-*.f32", "log-*.jsonl", "graph-*.usearch"):
             for path in self.folder.glob(pattern):
@@ -135,12 +207,12 @@ class VectorFiles:
 
 def _need(path: Path, size: int) -> None:
     if not path.is_file() or path.stat().st_size < size:
-        raise position.damaged(path.parent, f"has no whole {path.name}")
+        raise position.damaged(path.parent, f"has no complete {path.name}")
 
 
 def _saved(folder: Path, content: Mapping[str, Any]) -> Saved:
     try:
-        values = {one.name: content[one.name] for one in fields(Saved)}
+        values = {field.name: content[field.name] for field in fields(Saved)}
     except KeyError as error:
         raise position.damaged(folder, f"has a {position.FILE} without {error}") from None
     if not all(isinstance(value, int | float) and value >= 0 for value in values.values()):

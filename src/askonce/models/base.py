@@ -6,8 +6,8 @@ them once. An Encoder is a Matcher whose reading is one vector per text, so it c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -44,37 +44,49 @@ class EmbeddingInit:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What a model read of B texts, each alone: tensors of B rows, and the words.
-
-    A part with three dimensions is (B, T, D) with the time of the view; any other is (B, ...).
-    """
+    """What a model read from B texts, each on its own, as named tensors."""
 
     view: View
-    parts: tuple[Tensor, ...]
+    per_word: Mapping[str, Tensor] = field(default_factory=dict)  # (B, T, ...) along the view
+    per_text: Mapping[str, Tensor] = field(default_factory=dict)  # (B, ...)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.per_word[name] if name in self.per_word else self.per_text[name]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the tensors take."""
+        return sum(part.nbytes for part in (*self.per_word.values(), *self.per_text.values()))
 
     def select(self, rows: Tensor) -> "States":
-        """These rows in this order; a row may come several times."""
+        """These rows in this order; a row may be repeated."""
         return States(
             View(self.view.codes[rows], self.view.lengths[rows]),
-            tuple(part[rows] for part in self.parts),
+            {name: part[rows] for name, part in self.per_word.items()},
+            {name: part[rows] for name, part in self.per_text.items()},
         )
 
     def row(self, index: int) -> "States":
-        """One text alone, without padding, in memory of its own."""
-        length = int(self.view.lengths[index])
-        codes = self.view.codes[index : index + 1, :length].clone()
-        kept = (p[index : index + 1] for p in self.parts)
-        parts = tuple((p[:, :length] if p.dim() == 3 else p).clone() for p in kept)
-        return States(View(codes, self.view.lengths[index : index + 1].clone()), parts)
+        """A copy of one text, without padding."""
+        one, length = slice(index, index + 1), int(self.view.lengths[index])
+        return States(
+            View(self.view.codes[one, :length].clone(), self.view.lengths[one].clone()),
+            {name: part[one, :length].clone() for name, part in self.per_word.items()},
+            {name: part[one].clone() for name, part in self.per_text.items()},
+        )
 
     @staticmethod
     def join(rows: "Sequence[States]") -> "States":
         """Several texts as one batch, padded to the longest."""
-        lengths = torch.cat([row.view.lengths for row in rows])  # (B,)
-        codes = _pad([row.view.codes for row in rows])  # (B, T)
-        parts = zip(*(row.parts for row in rows), strict=True)
-        joined = (_pad(part) if part[0].dim() == 3 else torch.cat(part) for part in parts)
-        return States(View(codes, lengths), tuple(joined))
+        first = rows[0]
+        return States(
+            View(
+                _pad([row.view.codes for row in rows]),  # (B, T)
+                torch.cat([row.view.lengths for row in rows]),  # (B,)
+            ),
+            {name: _pad([row.per_word[name] for row in rows]) for name in first.per_word},
+            {name: torch.cat([row.per_text[name] for row in rows]) for name in first.per_text},
+        )
 
 
 def _pad(rows: Sequence[Tensor]) -> Tensor:
@@ -144,11 +156,11 @@ class Encoder(Matcher):
         """The vectors are all that an encoder keeps of a text."""
         vectors = self.encode(batch)  # (B, D)
         ones = torch.ones(len(batch), dtype=torch.long, device=vectors.device)
-        return States(View(ones[:, None], ones), (vectors,))
+        return States(View(ones[:, None], ones), per_text={"vector": vectors})
 
     def match(self, query: States, candidate: States) -> Tensor:
         """Similarity of the two vectors."""
-        return self.similarity(query.parts[0], candidate.parts[0])  # (B,)
+        return self.similarity(query["vector"], candidate["vector"])  # (B,)
 
     def query_key(self, vectors: Tensor) -> Tensor:
         """Keys whose inner product with candidate keys orders as ``similarity`` does."""

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import last_state, masked_mean, masked_softmax
-from askonce.models.layers.language_model import DirectionalLSTM, LanguageModel, normal_weights
+from askonce.models.language_model import DirectionalLSTM, LanguageModel, normal_weights
+from askonce.models.layers.functional import last_state, masked_mean, masked_softmax
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -69,25 +69,26 @@ class InteractiveReader(nn.Module):
         self.attention = InteractiveAttention(dim, config.jump) if config.attention else None
         self.fuse = nn.Linear(dim, dim)  # V and b of eq. 19
 
-    def read(self, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    def read(self, view: View, vectors: Tensor) -> States:
         """Hidden states, sentence vector and, with attention, its keys."""
-        hidden = self.recurrence(vectors, lengths)  # (B, T, D)
-        sentence = sentence_vector(hidden, lengths)  # (B, D)
-        if self.attention is None:
-            return hidden, sentence
-        return hidden, sentence, self.attention.keys(hidden)
+        hidden = self.recurrence(vectors, view.lengths)  # (B, T, D)
+        per_word = {"hidden": hidden}
+        if self.attention is not None:
+            per_word["keys"] = self.attention.keys(hidden)  # (B, T, 2)
+        sentence = sentence_vector(hidden, view.lengths)  # (B, D)
+        return States(view, per_word, {"sentence": sentence})
 
     def weights(self, own: States, partner: States) -> tuple[Tensor, Tensor]:
         """α and e of each word (B, T); both uniform without attention."""
         mask = own.view.mask  # (B, T)
         if self.attention is None:
-            uniform = mask.to(own.parts[0].dtype) / own.view.lengths[:, None]  # (B, T)
+            uniform = mask.to(own["hidden"].dtype) / own.view.lengths[:, None]  # (B, T)
             return uniform, uniform
-        return self.attention(own.parts[2], partner.parts[1], mask)
+        return self.attention(own["keys"], partner["sentence"], mask)
 
     def forward(self, own: States, partner: States) -> Tensor:
         """The side's vector, aware of its partner."""
-        hidden = own.parts[0]  # (B, T, D)
+        hidden = own["hidden"]  # (B, T, D)
         summaries = (
             torch.stack(self.weights(own, partner), dim=1) @ hidden
         )  # (B, 2, D), eqs. 16, 17
@@ -154,9 +155,9 @@ class Cabin(PairMatcher):
                 )
             recurrence.load_state_dict(model.recurrence.state_dict())
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
-        """Hidden states (B, T, D), sentence vector (B, D) and attention keys (B, T, 2)."""
-        return self.reader(side).read(vectors, view.lengths)
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
+        """What the side's reader makes of the words."""
+        return self.reader(side).read(view, vectors)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Log-odds that the candidate is right (eqs. 20, 21)."""

@@ -6,6 +6,7 @@ training vary in length. ``read`` and ``match`` go by padded states, which can b
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -13,9 +14,10 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import dense_layers, found_in, masked_softmax
 from askonce.models.layers.cells import Packing
+from askonce.models.layers.functional import masked_softmax
 from askonce.models.layers.quasi_recurrent import GatedMean, QuasiRecurrent, distinct
+from askonce.models.layers.words import occurs_in
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -58,6 +60,14 @@ def aligned(own: Tensor, partner: Tensor, steps: int, alignment: Alignment) -> T
     else:
         place = t
     return place.minimum(partner) - 1  # (T, B)
+
+
+def dense_layers(sizes: list[int], dropout: float) -> nn.Sequential:
+    """ReLU layers with dropout before each, then one linear output without activation."""
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(sizes):
+        layers += [nn.Dropout(dropout), nn.Linear(fan_in, fan_out), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
 
 
 class LogOdds(nn.Module):
@@ -115,7 +125,7 @@ class QRNN(PairMatcher):
         vectors = self.words(view)  # (B, T, E)
         if not self.config.flags:
             return vectors
-        return torch.cat([vectors, found_in(view, partner).unsqueeze(-1)], dim=-1)  # (B, T, E+1)
+        return torch.cat([vectors, occurs_in(view, partner).unsqueeze(-1)], dim=-1)  # (B, T, E+1)
 
     def windows(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """The distinct words, projected (U, m), and the windows (B, T, width) over them."""
@@ -141,13 +151,13 @@ class QRNN(PairMatcher):
         """The mean of the hidden states; the partner counts for nothing."""
         return own.mean()  # (B, d)
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """The mean of the hidden states."""
-        return (self.gated(view, vectors).mean(),)  # (B, d)
+        return States(view, per_text={"mean": self.gated(view, vectors).mean()})  # (B, d)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Log-odds of the pair."""
-        return self.odds(query.parts[0], candidate.parts[0], features)  # (B,)
+        return self.odds(query["mean"], candidate["mean"], features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Forget and output gates of each word, as means over the d values."""
@@ -194,9 +204,10 @@ class CTRN(QRNN):
         lent = partner.gates.index_select(0, own.packing.pack(rows.T))  # (N, 2d)
         return own.mean(lent)  # (B, d)
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
-        """Values and gates of each word."""
-        return tuple(part.transpose(0, 1) for part in self.gates(view, vectors))
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
+        """Values (B, T, d) and gates (B, T, 2d) of each word."""
+        values, gates = self.gates(view, vectors)  # (T, B, ·)
+        return States(view, {"values": values.transpose(0, 1), "gates": gates.transpose(0, 1)})
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Log-odds of the pair."""
@@ -205,31 +216,30 @@ class CTRN(QRNN):
 
     def composed(self, own: States, partner: States) -> Tensor:
         """The same as ``pooled`` from padded states."""
-        z, gates = (part.transpose(0, 1) for part in own.parts)
+        z, gates = (own[name].transpose(0, 1) for name in ("values", "gates"))
         return gated_mean(own.view, z, gates, self.lent(own, partner))  # (B, d)
 
     def lent(self, own: States, partner: States) -> Tensor:
         """The partner's gates (T, B, 2d) for each word of one side."""
         if self.config.alignment == "soft":
             return self.attended(own, partner)
-        steps, count = own.parts[0].shape[1], len(own.view)
+        steps, count = own["values"].shape[1], len(own.view)
         place = aligned(own.view.lengths, partner.view.lengths, steps, self.config.alignment)
         rows = place * count + torch.arange(count, device=place.device)  # (T, B)
-        gates = partner.parts[1].transpose(0, 1).flatten(0, 1)  # (S·B, 2d)
+        gates = partner["gates"].transpose(0, 1).flatten(0, 1)  # (S·B, 2d)
         return gates.index_select(0, rows.flatten()).view(*rows.shape, -1)  # (T, B, 2d)
 
     def attended(self, own: States, partner: States) -> Tensor:
         """The partner's gates (T, B, 2d), weighted by the likeness of the values."""
-        (z, _), (values, gates) = own.parts, partner.parts
-        likeness = z @ values.transpose(1, 2)  # (B, T, S)
+        likeness = own["values"] @ partner["values"].transpose(1, 2)  # (B, T, S)
         weights = masked_softmax(likeness, partner.view.mask[:, None])  # (B, T, S)
-        return (weights @ gates).transpose(0, 1)
+        return (weights @ partner["gates"]).transpose(0, 1)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """The gates of each word and those its partner lends it, as means over the d values."""
         read = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
         weights = []
         for own, partner, side in ((*read, QUERY), (*read[::-1], CANDIDATE)):
-            weights += gate_weights("own", side, own.parts[1].transpose(0, 1))
+            weights += gate_weights("own", side, own["gates"].transpose(0, 1))
             weights += gate_weights("partner's", side, self.lent(own, partner))
         return weights

@@ -16,15 +16,15 @@ from torch.nn import functional as F
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States, WordWeights
-from askonce.models.layers import WordEmbedding, cosine
+from askonce.models.layers.functional import cosine
 from askonce.models.layers.poincare import (
     RADIUS,
     candidate_key,
     clip_to_ball,
     distance,
     query_key,
-    riemannian_scale,
 )
+from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
 from askonce.text.vocabulary import PAD
 
@@ -42,9 +42,6 @@ class BagConfig:
     """Settings of every model of the family."""
 
     dim: int = 300  # d, tuned in 100 to 400 (section 4.3.3); 300 gives the 90K of table 3
-    # identity: words start as the positive part of their vectors; better where d is their length,
-    # no worse where d is three times that (dev MAP on WikiQA)
-    init: Literal["identity", "uniform"] = "identity"
     # eq. 2 sums, which takes nearly every text out of the ball. Ablations: "mean" divides by the
     # length, which helps only where words are shorter than one; "learned" by a temperature
     scale: Scale = "sum"
@@ -70,8 +67,7 @@ class WordSum(nn.Module):
     def __init__(self, config: BagConfig, word_dim: int) -> None:
         super().__init__()
         self.projection = nn.Linear(word_dim, config.dim)
-        if config.init == "identity":
-            self._start_as_identity()
+        self._start_as_identity()
         self.dropout = nn.Dropout(config.dropout)
         self.scale = config.scale
         # at first a text of a hundred words of length one just fits the ball
@@ -82,6 +78,11 @@ class WordSum(nn.Module):
         self.register_load_state_dict_post_hook(_forget_table)  # type: ignore[no-untyped-call]
 
     def _start_as_identity(self) -> None:
+        """Words start as the positive part of their vectors.
+
+        Better than random weights where d is the length of a word vector, no worse where d is
+        three times that (dev MAP on WikiQA).
+        """
         # rows beyond the length of a word vector stay random: at zero a ReLU would never wake
         rows = self.projection.weight[: self.projection.in_features]
         nn.init.eye_(rows)
@@ -222,23 +223,7 @@ class BagEncoder(BagMatcher, Encoder):
 class HyperQA(BagEncoder):
     """Sums of projected words, compared by their distance in hyperbolic space."""
 
-    @dataclass(frozen=True)
-    class Config(BagEncoderConfig):
-        """Settings of HyperQA."""
-
-        # "ball" makes the gradient of each text's vector Riemannian, the part of eq. 9 that has a
-        # meaning: the parameters do not live in the ball. The step size absorbs most of it.
-        gradient: Literal["euclidean", "ball"] = "euclidean"
-
-    config: Config
-
-    def encode(self, batch: Batch) -> Tensor:
-        """One vector per text, in the ball."""
-        vectors = self.vectors(batch)  # (B, d)
-        if self.config.gradient == "ball" and vectors.requires_grad:
-            scale = riemannian_scale(vectors.detach(), RADIUS).unsqueeze(-1)  # (B, 1)
-            vectors.register_hook(lambda grad: grad * scale)  # type: ignore[no-untyped-call]
-        return vectors
+    Config = BagEncoderConfig
 
     def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
         """Hyperbolic distance (eq. 4)."""
@@ -304,10 +289,10 @@ class HyperQAConcat(BagMatcher):
 
     def read(self, batch: Batch, side: Side) -> States:
         """The vector of each text."""
-        return States(batch.text, (self.vectors(batch),))
+        return States(batch.text, per_text={"vector": self.vectors(batch)})
 
     def match(self, query: States, candidate: States) -> Tensor:
         """A linear layer on [y_q; y_a; d(y_q, y_a)] (section 4.3.3)."""
-        (one,), (other,) = query.parts, candidate.parts  # (B, d) each
+        one, other = query["vector"], candidate["vector"]  # (B, d) each
         apart = distance(one, other, RADIUS).unsqueeze(-1)  # (B, 1)
         return self.last(torch.cat([one, other, apart], dim=-1)).squeeze(-1)  # (B,)

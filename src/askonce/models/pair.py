@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models.base import EmbeddingInit, Matcher, Side, States
-from askonce.models.layers import Overlap, WordEmbedding, found_in
+from askonce.models.layers.words import Overlap, WordEmbedding, occurs_in
 from askonce.text.batch import Batch, View
 
 
@@ -47,7 +47,7 @@ class PairMatcher(Matcher):
         return Overlap.size if self.overlap is not None else 0
 
     @abstractmethod
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """What to keep of each text, from its word vectors (B, T, input_dim)."""
 
     @abstractmethod
@@ -62,7 +62,7 @@ class PairMatcher(Matcher):
     def read(self, batch: Batch, side: Side) -> States:
         """States of each text alone; only its words when match flags are on."""
         view = batch.text
-        return States(view, () if self.config.flags else self.states(view, self.words(view), side))
+        return States(view) if self.config.flags else self.states(view, self.words(view), side)
 
     def match(self, query: States, candidate: States) -> Tensor:
         """Compare both sides, with the features of the pair."""
@@ -85,9 +85,9 @@ class PairMatcher(Matcher):
         return self.overlap(query, candidate)  # (B, 4)
 
     def _flagged(self, view: View, partner: View, side: Side) -> States:
-        flag = found_in(view, partner).unsqueeze(-1).to(self.words.weight.dtype)  # (B, T, 1)
+        flag = occurs_in(view, partner).unsqueeze(-1).to(self.words.weight.dtype)  # (B, T, 1)
         vectors = torch.cat([self.words(view), flag], dim=-1)  # (B, T, E+1)
-        return States(view, self.states(view, vectors, side))
+        return self.states(view, vectors, side)
 
 
 class FeatureLift(nn.Module):

@@ -38,7 +38,7 @@ class QaCnn(SiameseEncoder):
 
     def pool(self, view: View, vectors: Tensor) -> Tensor:
         """Greatest value of each filter."""
-        return self.convolution.greatest(vectors, view.mask).tanh()  # (B, c)
+        return self.convolution.max_pool(vectors, view.mask).tanh()  # (B, c)
 
 
 @MODELS.add("attentive-cnn")

@@ -14,18 +14,19 @@ from torch import Tensor, nn
 from askonce.errors import AskonceError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder, Side, States, WordWeights
-from askonce.models.layers import (
-    WordEmbedding,
+from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.functional import (
     cosine,
     gesd,
     last_state,
+    masked_max,
     masked_mean,
     masked_softmax,
-    weighed_mean,
+    weighted_max,
+    weighted_mean,
 )
-from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.layers.max_pooling import masked_max, weighed_max
 from askonce.models.layers.recurrent import BiLSTM
+from askonce.models.layers.words import WordEmbedding
 from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -139,7 +140,7 @@ class ConvPoolingLstm(SiameseEncoder):
     def pool(self, view: View, vectors: Tensor) -> Tensor:
         """Greatest value of each filter, eqs. 8 and 9."""
         states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
-        return self.convolution.greatest(states, view.mask).tanh()  # (B, c)
+        return self.convolution.max_pool(states, view.mask).tanh()  # (B, c)
 
 
 @MODELS.add("conv-based-lstm")
@@ -219,28 +220,29 @@ class AttentiveMatcher(PairMatcher):
     def word_states(self, view: View, vectors: Tensor) -> Tensor:
         """One state (B, T, D) per word."""
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """The pooled vector of a query; the states of a candidate and what attention adds up."""
         states = self.word_states(view, vectors)  # (B, T, D)
         if side == "query":
-            return (POOLINGS[self.config.pooling](states, view.mask),)  # (B, D)
-        return states, self.attention.of_state(states)  # (B, T, D) each
+            pooled = POOLINGS[self.config.pooling](states, view.mask)  # (B, D)
+            return States(view, per_text={"vector": pooled})
+        return States(view, {"states": states, "keys": self.attention.of_state(states)})
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Similarity of the query and of the candidate as the query sees it."""
-        asked, answer = query.parts[0], self.vector(query, candidate)  # (B, D) each
+        asked, answer = query["vector"], self.vector(query, candidate)  # (B, D) each
         similarity = SIMILARITIES[self.config.similarity]
         return self.lift(similarity(self.dropout(asked), self.dropout(answer)), features)  # (B,)
 
     def vector(self, query: States, candidate: States) -> Tensor:
         """The candidate's pooled vector, given the query."""
         weights = self.weights(query, candidate)  # (B, T)
-        pool = weighed_max if self.config.pooling == "max" else weighed_mean
-        return pool(candidate.parts[0], weights, candidate.view.mask)  # (B, D), eq. 13
+        pool = weighted_max if self.config.pooling == "max" else weighted_mean
+        return pool(candidate["states"], weights, candidate.view.mask)  # (B, D), eq. 13
 
     def weights(self, query: States, candidate: States) -> Tensor:
         """Attention over the candidate's words."""
-        return self.attention(candidate.parts[1], query.parts[0], candidate.view.mask)  # (B, T)
+        return self.attention(candidate["keys"], query["vector"], candidate.view.mask)  # (B, T)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Attention over the candidate's words."""

@@ -15,9 +15,9 @@ from torch.nn import functional as F
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder
-from askonce.models.layers import WordEmbedding, cosine, masked_mean
 from askonce.models.layers.cells import Cell, ConvolutionCell, GRUCell, LSTMCell, State
-from askonce.models.layers.max_pooling import masked_max
+from askonce.models.layers.functional import cosine, masked_max, masked_mean
+from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
 from askonce.text.vocabulary import PAD, UNK
 
@@ -33,8 +33,6 @@ class QuestionConfig:
     pooling: Literal["last", "mean", "max"] = "last"  # table 2, the better on dev
     fields: Literal["title", "body", "both"] = "both"  # table 5
     body_words: int = 100  # footnote 5; 0 reads all
-    idf: bool = True  # code: word vectors times idf
-    normalise: bool = True  # footnote 4; code: before every pooling
     dropout: float = 0.1  # code; the paper searches .1, .2, .3
     train_words: bool = False  # section 6: fixed
 
@@ -60,8 +58,8 @@ class QuestionEncoder(Encoder):
         super().__init__()
         self.config = config
         self.words = WordEmbedding(words.vectors, config.train_words)
-        weights = smooth_idf(words) if config.idf else torch.ones(len(words.vectors))
-        self.register_buffer("word_weight", weights.to(words.vectors.dtype), persistent=False)
+        idf = smooth_idf(words).to(words.vectors.dtype)  # (V,), code: word vectors times idf
+        self.register_buffer("word_weight", idf, persistent=False)
         self.word_weight: Tensor
         self.dropout = nn.Dropout(config.dropout)
         dims = [self.words.dim] + [config.dim] * (config.depth - 1)
@@ -96,14 +94,11 @@ class QuestionEncoder(Encoder):
     def pool(self, view: View) -> Tensor:
         """One vector per text."""
         states, finals = self.states(view)
+        # states are normalised before every pooling (footnote 4 and code)
         if self.config.pooling == "last":
-            states = finals[-1][0]  # (B, d)
-        if self.config.normalise:
-            states = F.normalize(states, dim=-1)
-        if self.config.pooling == "last":
-            return states
+            return F.normalize(finals[-1][0], dim=-1)  # (B, d)
         pool = masked_mean if self.config.pooling == "mean" else masked_max
-        return pool(states, view.mask)  # (B, d)
+        return pool(F.normalize(states, dim=-1), view.mask)  # (B, d)
 
     def states(self, view: View) -> tuple[Tensor, list[State]]:
         """States of the last layer for each word, and every layer's State after the last word."""

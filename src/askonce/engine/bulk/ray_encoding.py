@@ -14,19 +14,20 @@ from askonce.index.base import KeyEncoder
 from askonce.types import PostKind
 
 LOCAL = "local"
-PATIENCE = 5.0  # seconds until a cluster that does not answer counts as lost
+CONNECT_SECONDS = 5.0  # timeout for a cluster
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
-    "RAY_worker_niceness": "0",  # who asks for many posts at once does not want to wait for others
+    "RAY_worker_niceness": "0",  # Ray would run workers at low priority
 }
 
 
 class RayEncoding:
-    """Encodes shards on all cores that Ray has; the call of ``encode_archive``.
+    """Encodes shards on all cores of Ray; pass it to ``encode_archive``.
 
-    Each worker reads its shards from the archive and gets the encoder from here, so the machines of
-    a cluster need askonce and the way to the archive, but no files. Ray starts with the first call.
+    Each worker reads its shards from the archive and gets the encoder from this process, so the
+    machines of a cluster need askonce and access to the archive, but no files. Ray starts with the
+    first call.
     """
 
     def __init__(self, address: str = LOCAL) -> None:
@@ -45,9 +46,9 @@ class RayEncoding:
         self._ray.shutdown()
 
     def __call__(
-        self, place: str, kind: PostKind, coder: KeyEncoder, shards: Sequence[Shard]
+        self, source: str, kind: PostKind, coder: KeyEncoder, shards: Sequence[Shard]
     ) -> Iterator[tuple[Shard, bytes]]:
-        """The content of each shard's file, as they become ready."""
+        """The content of each shard's file, as it becomes ready."""
         ray = self._ray
         if not ray.is_initialized():
             self._connect()
@@ -56,7 +57,7 @@ class RayEncoding:
         items = [{"start": shard.start, "end": shard.end} for shard in shards]
         encoded = ray.data.from_items(items, override_num_blocks=len(items)).map(
             _Worker,
-            fn_constructor_args=(place, kind, ray.put(coder)),
+            fn_constructor_args=(source, kind, ray.put(coder)),
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(cores, len(items))),
             num_cpus=1,
         )
@@ -83,7 +84,7 @@ class RayEncoding:
             ) from None
 
     def _be_quiet(self) -> None:
-        """Who calls shows how far it is, and tells errors."""
+        """The caller shows progress and errors."""
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.ERROR)
         context = self._ray.data.DataContext.get_current()
@@ -92,16 +93,16 @@ class RayEncoding:
 
 
 class _Worker:
-    """One process: it opens the archive and gets the encoder once."""
+    """One process, which opens the archive and gets the encoder once."""
 
-    def __init__(self, place: str, kind: PostKind, coder: Any) -> None:  # noqa: ANN401 - Ray's
+    def __init__(self, source: str, kind: PostKind, coder: Any) -> None:  # noqa: ANN401 - Ray's
         import ray
         import torch
 
         torch.set_num_threads(1)  # there are as many workers as cores
-        # native threads were seen to keep a process from ending; there is nothing to tidy up
+        # native threads may keep the process from ending; there is nothing to clean up
         atexit.register(os._exit, 0)
-        self._archive, self._kind = open_archive(place), kind
+        self._archive, self._kind = open_archive(source), kind
         self._coder = ray.get(coder)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -110,14 +111,14 @@ class _Worker:
 
 
 def _need_answer(address: str) -> None:
-    """A quick look at a host and port; Ray would try for minutes."""
+    """Fail quickly if nothing listens at a host and port; Ray would retry for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
-        socket.create_connection((host, int(port)), PATIENCE).close()
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
 
 
 def _reason(error: BaseException) -> str:
-    """What went wrong in the worker, without Ray's traceback."""
+    """The error of the worker, without Ray's traceback."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, AskonceError):

@@ -1,8 +1,8 @@
-"""Shards of an archive: ranges of change numbers whose posts are encoded on their own.
+"""Shards of an archive: ranges of change numbers whose posts are encoded independently.
 
-The keys of a shard are one file in a work folder, so that a run that was stopped goes on with those
-that are missing. A shard may be read at any time: a post that changed since has a higher number,
-and who takes shards in their order and then follows the archive meets its latest text last.
+The keys of a shard are one file in a work folder, so that an interrupted run resumes with the
+missing ones. A shard may be read at any time: a post that changed later has a higher number, so
+adding shards in order and then following the archive ends with its latest text.
 """
 
 import json
@@ -20,11 +20,11 @@ from askonce.files import write_atomic
 from askonce.index.base import KeyEncoder
 from askonce.types import PostKind
 
-WIDTH = 5000  # change numbers of a shard: seconds of one core
+WIDTH = 5000  # change numbers of a shard: seconds on one core
 
 
 class Shard(NamedTuple):
-    """The changes after one number, up to another."""
+    """The changes after ``start``, up to ``end``."""
 
     start: int
     end: int
@@ -35,19 +35,19 @@ class Encoded(NamedTuple):
 
     ids: list[str]
     keys: np.ndarray  # (n, K)
-    gone: list[str]  # posts that were deleted
+    deleted: list[str]
 
 
 def shards_between(start: int, end: int, width: int = WIDTH) -> list[Shard]:
-    """All changes after ``start`` up to ``end``, in order."""
+    """Shards of all changes after ``start`` up to ``end``, in order."""
     return [Shard(first, min(first + width, end)) for first in range(start, end, width)]
 
 
 def encode_shard(archive: Archive, kind: PostKind, coder: KeyEncoder, shard: Shard) -> bytes:
-    """The content of a shard's file: ids and keys of its posts, ids of those that are gone."""
-    # numbers are given once, so the first (end - start) changes are all of them or reach beyond
-    found = archive.changes(shard.start, shard.end - shard.start)
-    changes = [c for c in found if c.kind == kind and c.number <= shard.end]
+    """The content of a shard's file: ids and keys of its posts, ids of deleted ones."""
+    # change numbers are unique, so the first (end - start) changes include the whole shard
+    changes = archive.changes(shard.start, shard.end - shard.start)
+    changes = [c for c in changes if c.kind == kind and c.number <= shard.end]
     posts = [change.post for change in changes if change.post is not None]
     keys = coder.candidate_keys(posts) if posts else np.empty((0, 0))  # (n, K)
     content = BytesIO()
@@ -61,17 +61,17 @@ def encode_shard(archive: Archive, kind: PostKind, coder: KeyEncoder, shard: Sha
 
 
 class ShardFolder:
-    """The files of shards, each whole or not there."""
+    """The files of shards, each complete or absent."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def missing(self, shards: list[Shard]) -> list[Shard]:
-        """Those that nobody has encoded yet."""
+        """The shards that are not encoded yet."""
         return [shard for shard in shards if not self._path(shard).exists()]
 
     def write(self, shard: Shard, content: bytes) -> None:
-        """Keep a shard; it is on the disk when this returns."""
+        """Write a shard; it is on disk when this returns."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomic(self._path(shard), content)
@@ -79,7 +79,7 @@ class ShardFolder:
             raise AskonceError(f"{str(self.folder)!r} cannot be written: {error}") from None
 
     def read(self, shards: list[Shard]) -> Iterator[Encoded]:
-        """What was kept, one shard in memory at a time."""
+        """The content of these shards, one in memory at a time."""
         for shard in shards:
             path = self._path(shard)
             try:
@@ -94,7 +94,7 @@ class ShardFolder:
 
 
 def _as_array(ids: list[str]) -> np.ndarray:
-    """Any ids as bytes; an array of strings would be as wide as the longest of them."""
+    """Ids as bytes; an array of strings would be as wide as the longest of them."""
     return np.frombuffer(json.dumps(ids).encode(), dtype=np.uint8)
 
 

@@ -1,61 +1,70 @@
 """Keep indexes in step with the archive."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from askonce.archive import Archive
 from askonce.index.base import Index, IndexDamaged
-from askonce.index.storage import IndexStorage
+from askonce.index.storage import changing
 from askonce.types import Post, PostKind
 
-Tell = Callable[[str], None]
-
 CHUNK = 5000
-FAR_BEHIND = 20_000  # changes; from there a new index takes all posts at once, in one commit
+FAR_BEHIND = 20_000  # changes; beyond that an empty index takes all posts in one commit
 
 
-def follow(
-    archive: Archive, kind: PostKind, indexes: Sequence[Index], home: IndexStorage, tell: Tell
-) -> None:
+@dataclass(frozen=True)
+class Event:
+    """What the engine is doing, or a problem that it survived."""
+
+    text: str
+    done: int = 0
+    total: int = 0  # 0: not counted
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.done:,} of {self.total:,}" if self.total else self.text
+
+
+OnEvent = Callable[[Event], None]
+
+
+def follow(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event: OnEvent) -> None:
     """Bring the indexes of one kind of posts up to date, if there is anything new."""
     positions = [index.position for index in indexes]
     change = archive.change
     if max(positions) > change:
-        raise IndexDamaged(f"the index of {kind}s is ahead of the archive; build it anew")
+        raise IndexDamaged(f"the index of {kind}s is ahead of the archive; rebuild it")
     if min(positions) < change:
-        with home.changing(indexes, archive.turn):
-            catch_up(archive, kind, indexes, tell)
+        with changing(indexes, archive.turn):
+            catch_up(archive, kind, indexes, on_event)
 
 
-def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], tell: Tell) -> int:
-    """Bring the indexes of one kind of posts to the archive's latest change; that change."""
+def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event: OnEvent) -> None:
+    """Apply the changes of the archive to the indexes of one kind of posts."""
     for index in indexes:
         if not len(index) and archive.change - index.position > FAR_BEHIND:
-            fill(archive, kind, index, tell)
+            fill(archive, kind, index, on_event)
     position = min(index.position for index in indexes)
     while changes := archive.changes(position, CHUNK):
+        position = changes[-1].number
         for index in indexes:
             new = [c for c in changes if c.number > index.position and c.kind == kind]
-            gone = [change.id for change in new if change.post is None]
-            if gone:
-                index.remove(gone)
-            came = [change.post for change in new if change.post is not None]
-            if came:
-                index.add(came)
-            index.position = changes[-1].number
-        position = changes[-1].number
-    return position
+            if deleted := [change.id for change in new if change.post is None]:
+                index.remove(deleted)
+            if posts := [change.post for change in new if change.post is not None]:
+                index.add(posts)
+            index.position = position
 
 
-def fill(archive: Archive, kind: PostKind, index: Index, tell: Tell) -> None:
-    """Put every post of a kind into a new index."""
-    before = archive.change  # what comes while we read is caught up with afterwards
+def fill(archive: Archive, kind: PostKind, index: Index, on_event: OnEvent) -> None:
+    """Add every post of a kind to a new index."""
+    change = archive.change  # later changes are applied afterwards
     total = archive.counts()[f"{kind}s"]
 
     def posts() -> Iterator[Post]:
         for number, post in enumerate(archive.iterate(kind)):
             if number % 1000 == 0:
-                tell(f"indexing {kind}s: {number:,} of {total:,}")
+                on_event(Event(f"indexing {kind}s", number, total))
             yield post
 
     index.add(posts())
-    index.position = before
+    index.position = change

@@ -1,4 +1,4 @@
-"""Keep what serves up to date: indexes that follow the archive, and models that training leaves."""
+"""Keep indexes and models in service up to date with the archive and its trainings."""
 
 import threading
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from askonce.archive import Archive
-from askonce.engine.lifecycle.following import Tell, follow
+from askonce.engine.lifecycle.following import Event, OnEvent, follow
 from askonce.engine.lifecycle.loading import Loader
 from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
@@ -19,25 +19,25 @@ from askonce.ranking.pipeline import RANKERS, VECTORS, Search
 from askonce.types import PostKind
 
 KINDS: tuple[PostKind, ...] = ("question", "answer")
-PAUSE = 0.5  # seconds between two looks at what other processes changed
-LAST_ASKS = 30  # seconds that closing waits for those who ask
-SAVE_EVERY = 120  # looks between two saves of vectors, about a minute
+POLL_SECONDS = 0.5  # between checks for changes by other processes
+DRAIN_SECONDS = 30  # that closing waits for running queries
+SAVE_EVERY = 120  # polls between two saves of vectors, about a minute
 
 
 @dataclass(frozen=True)
 class Searches:
-    """What serves at one moment; readers take it once and keep it until they are done."""
+    """What serves at one moment; a query takes it once and keeps it until it is done."""
 
     question: Search
     answer: Search
     model: str | None = None
 
     def rankers(self) -> list[str]:
-        """The ways of ranking that make a difference for either kind."""
+        """The rankers that differ for either kind of posts."""
         return list(dict.fromkeys((*self.question.rankers(), *self.answer.rankers())))
 
     def need(self, ranker: str) -> None:
-        """An error for a way of ranking that makes no difference here."""
+        """Raise an error for an unknown ranker, or for vectors where no encoder serves."""
         if ranker not in RANKERS:
             raise AskonceError(f"no ranker {ranker!r}; choose one of {', '.join(self.rankers())}")
         if ranker == VECTORS and ranker not in self.rankers():
@@ -49,62 +49,62 @@ class Searches:
 
 
 class IndexManager:
-    """The searches of one archive. Who asks borrows them; one thread at a time changes them."""
+    """The searches of one archive. Queries borrow them; one thread at a time changes them."""
 
     def __init__(
         self,
         archive: Archive,
         folder: Path | None,
-        tell: Tell | None = None,
+        on_event: OnEvent | None = None,
         index: str | None = None,
     ) -> None:
         self.archive, self._folder = archive, folder
-        self._tell: Tell = tell or (lambda text: None)
-        place = folder / "index" if folder else None
-        self._lock = Lock(place / "lock") if place else None
+        self._on_event: OnEvent = on_event or (lambda event: None)
+        path = folder / "index" if folder else None
+        self._lock = Lock(path / "lock") if path else None
         self.read_only = not self._lock.acquire() if self._lock else False
-        home = index_storage(index, place, archive.name, not self.read_only)
-        self._loader = Loader(archive, home, self._say)
-        self._changing = threading.RLock()  # of indexes; readers need none
+        storage = index_storage(index, path, archive.name, not self.read_only)
+        self._loader = Loader(archive, storage, self._report)
+        self._changing = threading.RLock()  # for changes of indexes; queries need none
         self._stop = threading.Event()
-        self._asked, self._asking_now = threading.Condition(), 0
+        self._query_ended, self._running_queries = threading.Condition(), 0
         self._thread: threading.Thread | None = None
-        self._building: str | None = None
-        self._lost = self._anew = False  # indexes that cannot be read, and are being made anew
+        self._building: Event | None = None
+        self._lost = self._rebuilding = False  # indexes cannot be read; are being rebuilt
         self._searches: Searches | None = None
-        self._refused: str | None = None  # a model folder that could not be loaded
+        self._refused: str | None = None  # the model folder that could not be loaded
 
     def need_indexes(self) -> None:
-        """An error if the indexes are another process's, or cannot be written."""
+        """Raise an error if another process owns the indexes, or they cannot be written."""
         if self.read_only and self._lock is not None:
             raise self._lock.refusal(f"the indexes of {self.archive.name!r}")
 
     def clear(self) -> None:
-        """Remove the indexes, so that ``start`` makes them anew."""
-        self._loader.home.clear()
+        """Remove the indexes, so that ``start`` rebuilds them."""
+        self._loader.storage.clear()
 
     def start(self, background: bool) -> None:
-        """Open the indexes, bring them up to date and, in the background, keep them so."""
-        self._searches = self._reopened()
+        """Open the indexes and bring them up to date; with ``background``, keep them so."""
+        self._searches = self._open()
         if background:
             self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
             self._thread.start()
         else:
             self.refresh_models()
 
-    def _opened(self) -> Searches:
-        """Searches by BM25; in memory where the folder has no index and we may not make one."""
+    def _open_lexical(self) -> Searches:
+        """Searches by BM25; in memory if the folder has no index and we may not write one."""
         try:
             question, answer = (self._loader.lexical(kind) for kind in KINDS)
         except IndexDamaged:
-            if self._loader.home.writable:
+            if self._loader.storage.writable:
                 raise
-            self._loader = replace(self._loader, home=FolderStorage(None))
+            self._loader = replace(self._loader, storage=FolderStorage(None))
             question, answer = (self._loader.lexical(kind) for kind in KINDS)
         return Searches(Search(self.archive, question), Search(self.archive, answer))
 
     def close(self) -> None:
-        """Stop following, let who asks finish, save, let others keep the indexes."""
+        """Stop following the archive, save, drain running queries, release the lock."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -112,10 +112,10 @@ class IndexManager:
             try:
                 self._save()
             except AskonceError as error:  # a full disk; the next start catches up
-                self._tell(str(error))
+                self._warn(error)
             searches, self._searches = self._searches, None
-            with self._asked:
-                self._asked.wait_for(lambda: self._asking_now == 0, LAST_ASKS)
+            with self._query_ended:
+                self._query_ended.wait_for(lambda: self._running_queries == 0, DRAIN_SECONDS)
             for index in searches.indexes():
                 index.close()
         if self._lock is not None:
@@ -125,35 +125,35 @@ class IndexManager:
     def refresh(self) -> None:
         """Bring the indexes up to date with the archive."""
         searches = self._searches
-        if searches is None or self._anew:
+        if searches is None or self._rebuilding:
             return
         with self._changing:
             self._follow(searches)
 
     def refresh_after_write(self) -> None:
-        """What is written is safe; while an index is lost, who asks is told, not who wrote."""
+        """Refresh after a write, which is safe already: index errors reach readers, not writers."""
         try:
             self.refresh()
         except (ArchiveUnavailable, IndexDamaged, IndexUnavailable) as error:
-            self._tell(str(error))
+            self._warn(error)
 
     def refresh_models(self) -> bool:
-        """Load the models that training left, if they are others than those in service."""
-        found = current(self._folder) if self._folder else None
+        """Load the latest training, if it is not in service yet; whether it was loaded."""
+        models = current(self._folder) if self._folder else None
         searches = self.ready()
-        if found is None or found.name in (searches.model, self._refused):
+        if models is None or models.name in (searches.model, self._refused):
             return False
         try:
             with self._busy("loading models"):
-                self._swap(found)
+                self._swap(models)
         except AskonceError as error:
-            self._refused = found.name  # until training leaves others
-            self._tell(f"models {found.name} cannot serve: {error}")
+            self._refused = models.name  # until there is a newer training
+            self._on_event(Event(f"models {models.name} cannot serve: {error}"))
             return False
         return True
 
     def status(self) -> Status:
-        """How far the engine has come."""
+        """The state of the indexes and models."""
         searches = self._searches
         position = 0
         posts = 0
@@ -168,26 +168,26 @@ class IndexManager:
             change=self.archive.change,
             indexed=position,
             model=searches.model if searches else None,
-            building=self._building,
+            building=str(self._building) if self._building else None,
             read_only=self.read_only,
         )
 
     def ready(self) -> Searches:
-        """What serves now; an error while nothing does."""
+        """The searches in service; an error while there are none."""
         if self._searches is None:
             raise NotReady("the archive is being opened or closed; try again in a moment")
         return self._searches
 
     def _follow(self, searches: Searches) -> None:
-        if not self._loader.home.writable:
+        if not self._loader.storage.writable:
             for index in searches.indexes():
                 index.reload()
             return
         for kind, search in zip(KINDS, (searches.question, searches.answer), strict=True):
-            follow(self.archive, kind, search.indexes(), self._loader.home, self._say)
+            follow(self.archive, kind, search.indexes(), self._report)
 
     def _swap(self, models: Path) -> None:
-        """Load new models and make their vectors aside, then serve with them."""
+        """Load new models and make their vectors while the old ones serve, then switch."""
         manifest = read_manifest(models)
         old = self.ready()
         load = self._loader.search
@@ -197,87 +197,90 @@ class IndexManager:
             searches = Searches(question, answer, models.name)
             self._follow(searches)
             self._searches = searches
-        self._loader.home.keep_only(models.name, old.model)
+        self._loader.storage.keep_only(models.name, old.model)
 
     def _maintain(self) -> None:
-        looks = 0
+        polls = 0
         while not self._stop.is_set():
-            looks += 1
+            polls += 1
             try:
-                self._look()
-                if looks % SAVE_EVERY == 0:
+                self._poll()
+                if polls % SAVE_EVERY == 0:
                     self._save()
-            except AskonceError as error:  # a lost database comes back; we go on looking
-                self._tell(str(error))
-            self._stop.wait(PAUSE)
+            except AskonceError as error:  # such as a database that does not answer: keep polling
+                self._warn(error)
+            self._stop.wait(POLL_SECONDS)
 
-    def _look(self) -> None:
-        """See what others changed; indexes that were lost while they served are made anew."""
+    def _poll(self) -> None:
+        """Follow changes by other processes; rebuild indexes that were lost while they served."""
         try:
             if self._searches is None:
-                self._searches = self._reopened()
+                self._searches = self._open()
             self.refresh()
         except IndexDamaged as error:
-            self._tell(str(error))
+            self._warn(error)
             self._lost = True
         if self._lost:
-            self._make_anew()
+            self._rebuild()
         else:
             self.refresh_models()
 
-    def _make_anew(self) -> None:
-        """Make lost indexes anew. Embedded ones answer from what they hold open meanwhile."""
+    def _rebuild(self) -> None:
+        """Rebuild lost indexes; the old ones answer meanwhile, if their storage allows it."""
         with self._changing:
             old = self.ready()
-            if not isinstance(self._loader.home, FolderStorage):
+            if not self._loader.storage.open_indexes_survive_clear:
                 self._searches = None
-            self._anew = True  # who writes need not wait: what is made anew will hold it
+            self._rebuilding = True  # writers need not wait: the new index will include their posts
             for index in old.indexes():
                 index.close()
         try:
             if self._searches is not None:
-                self._loader.home.clear()
-                self._searches = self._reopened()
+                self._loader.storage.clear()
+                self._searches = self._open()
             self._lost = False
         finally:
-            self._anew = False
+            self._rebuilding = False
 
-    def _reopened(self) -> Searches:
-        searches = self._opened()
+    def _open(self) -> Searches:
+        searches = self._open_lexical()
         with self._changing, self._busy("indexing"):
             self._follow(searches)
         return searches
 
     def _save(self) -> None:
-        if self._loader.home.writable:
+        if self._loader.storage.writable:
             with self._changing:
                 for index in self.ready().indexes():
                     index.save()
 
     @contextmanager
     def asking(self) -> Iterator[Searches]:
-        """What serves now; the engine closes nothing of it before the caller is done."""
-        with self._asked:
+        """The searches in service, which stay open until the caller is done."""
+        with self._query_ended:
             searches = self.ready()
-            self._asking_now += 1
+            self._running_queries += 1
         try:
             yield searches
         except IndexDamaged:
             self._lost = True
             raise
         finally:
-            with self._asked:
-                self._asking_now -= 1
-                self._asked.notify_all()
+            with self._query_ended:
+                self._running_queries -= 1
+                self._query_ended.notify_all()
 
     @contextmanager
     def _busy(self, text: str) -> Iterator[None]:
-        self._building = text
+        self._building = Event(text)
         try:
             yield
         finally:
             self._building = None
 
-    def _say(self, text: str) -> None:
-        self._building = text
-        self._tell(text)
+    def _report(self, event: Event) -> None:
+        self._building = event
+        self._on_event(event)
+
+    def _warn(self, error: AskonceError) -> None:
+        self._on_event(Event(str(error)))

@@ -1,4 +1,4 @@
-"""Search by the keys of an encoder in Milvus, by inner product."""
+"""Search in Milvus by the keys of an encoder, by inner product."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from askonce.errors import AskonceError
-from askonce.index.base import Hit, KeyEncoder
+from askonce.index.base import Hit, KeyEncoder, best_first, finite_keys
 from askonce.index.milvus.collection import (
     BATCH,
     LONGEST_ID,
@@ -20,36 +19,33 @@ from askonce.index.milvus.collection import (
 from askonce.types import Post
 
 FORMAT = 1
-SPARE = 10  # hits more than wanted, whose order rounding may have changed
+SPARE = 10  # extra hits, as rounding may have changed the order
 ROUNDING = 1e-5  # of single precision, relative to the largest score
-REMEMBERED = 128  # queries whose keys are kept
+CACHED_QUERIES = 128
 
 
 class MilvusKeys(MilvusCollection):
-    """Posts by their keys. Milvus finds them; their scores are computed here, in float64.
+    """Posts by their keys. Milvus finds hits; they are scored here, in float64.
 
-    So a post scores exactly what the embedded index gives it.
+    So a post gets exactly the score that the embedded index gives it.
     """
 
     def __init__(self, address: str, name: str, coder: KeyEncoder, writer: bool = True) -> None:
         self.coder = coder
-        self._query_key = lru_cache(REMEMBERED)(self._encode_query)
+        self._query_key = lru_cache(CACHED_QUERIES)(self._encode_query)
         made = {"kind": "keys", "format": FORMAT, "coder": coder.name}
         super().__init__(address, name, made, writer)
 
     def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
-        """Make posts findable by keys (n, K) that the coder gave them; each id stands once."""
         self._need_writer()
         for start in range(0, len(ids), BATCH):
             batch = slice(start, start + BATCH)
             self._put(self._key_rows(ids[batch], keys[batch]))
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
-        """The k posts that match best, best first; equal scores come in the order of ids."""
         return self.search_key(self._query_key(text), k) if k > 0 and text.strip() else []
 
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
-        """The k posts that match a query's key best."""
         if k < 1:
             return []
         hits = self._hits(key, k + SPARE)
@@ -60,20 +56,18 @@ class MilvusKeys(MilvusCollection):
         return hits[:k]
 
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
-        """The inner product of each of these posts; an unknown one counts as the worst of them."""
         return self.score_key(self._query_key(text), ids)
 
     def score_key(self, key: np.ndarray, ids: Sequence[str]) -> np.ndarray:
-        """The inner product of each of these posts with a query's key."""
         if not ids:
             return np.empty(0)
-        with self._told():
+        with self._errors():
             rows = self._milvus.client.query(
                 self.name, filter=one_of(ids), output_fields=["key"], timeout=self._milvus.seconds
             )
-        found = dict(zip((as_id(row["id"]) for row in rows), _products(rows, key), strict=True))
-        worst = min(found.values(), default=0.0)
-        return np.array([found.get(post_id, worst) for post_id in ids])
+        scores = dict(zip((as_id(row["id"]) for row in rows), _products(rows, key), strict=True))
+        worst = min(scores.values(), default=0.0)
+        return np.array([scores.get(post_id, worst) for post_id in ids])
 
     def _create(self) -> None:
         from pymilvus import DataType
@@ -82,26 +76,21 @@ class MilvusKeys(MilvusCollection):
         schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
         dim = self.coder.query_keys(["a word"]).shape[1]
         schema.add_field("key", DataType.FLOAT_VECTOR, dim=dim)
-        # exact; who needs more speed than that replaces the index with Milvus' tools
+        # exact; for more speed, replace the index with the tools of Milvus
         self._milvus.create(self.name, schema, "key", index_type="FLAT", metric_type="IP")
 
     def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]:
         return self._key_rows([post.id for post in posts], self.coder.candidate_keys(posts))
 
     def _key_rows(self, ids: Sequence[str], keys: np.ndarray) -> list[dict[str, Any]]:
-        keys = np.asarray(keys, dtype=np.float32)  # (n, K)
-        wrong = ~np.isfinite(keys).all(axis=1)  # (n,)
-        if wrong.any():
-            first = ids[int(wrong.argmax())]
-            raise AskonceError(f"{self.coder.name!r} gave post {first!r} a key that is not finite")
+        keys = finite_keys(self.coder, ids, keys)  # (n, K)
         return [{"id": as_key(name), "key": key} for name, key in zip(ids, keys, strict=True)]
 
     def _hits(self, key: np.ndarray, limit: int) -> list[Hit]:
-        found = self._search(key, "key", limit, output_fields=["key"])
-        products = _products([hit["entity"] for hit in found], key)
-        pairs = zip(found, products, strict=True)
-        hits = [Hit(as_id(hit["id"]), score) for hit, score in pairs]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        results = self._search(key, "key", limit, output_fields=["key"])
+        products = _products([result["entity"] for result in results], key)
+        pairs = zip(results, products, strict=True)
+        return best_first(Hit(as_id(result["id"]), score) for result, score in pairs)
 
     def _encode_query(self, text: str) -> np.ndarray:
         return np.asarray(self.coder.query_keys([text])[0], dtype=np.float32)  # (K,)

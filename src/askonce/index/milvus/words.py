@@ -1,4 +1,4 @@
-"""BM25 search by Milvus, with our own words."""
+"""BM25 search by Milvus, over words of our own tokeniser."""
 
 import re
 from collections.abc import Sequence
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from askonce.index.base import Hit
-from askonce.index.milvus.client import MOST, WRITE_SECONDS
+from askonce.index.base import Hit, best_first
+from askonce.index.lexical import MAX_QUERY_WORDS, Stems
+from askonce.index.milvus.client import MAX_RESULTS, WRITE_SECONDS
 from askonce.index.milvus.collection import (
     BATCH,
     LONGEST_ID,
@@ -17,19 +18,17 @@ from askonce.index.milvus.collection import (
     as_key,
     one_of,
 )
-from askonce.index.stems import Stems
 from askonce.types import Post, TokeniserName
 
 FORMAT = 1
-K1, B = 1.2, 0.75  # as the embedded index
-LONGEST = 65_535  # bytes of a text, as Milvus allows; what comes after them is not searched
-QUERY_WORDS = 256  # a pasted log file is no better a query than its first words
-NONE = "zq"  # the word of a post without words
+K1, B = 1.2, 0.75  # as in the embedded index
+LONGEST = 65_535  # bytes of a text, a limit of Milvus; the rest is not searched
+NONE = "zq"  # stands for a post without words
 _PLAIN = re.compile("[a-z0-9]+")
 
 
 class MilvusWords(MilvusCollection):
-    """Posts by their words. Milvus weighs them by BM25; which words there are, we decide."""
+    """Posts by their words, which our tokeniser chooses and Milvus weights by BM25."""
 
     def __init__(
         self, address: str, name: str, tokeniser: TokeniserName = "words", writer: bool = True
@@ -39,7 +38,6 @@ class MilvusWords(MilvusCollection):
         super().__init__(address, name, made, writer)
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
-        """The k posts that match best, best first; equal scores come in the order of ids."""
         query = self._query(text)
         if not query or k < 1:
             return []
@@ -51,19 +49,21 @@ class MilvusWords(MilvusCollection):
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         """BM25 of each of these posts; 0 where no word is shared."""
         query = self._query(text)
-        found: dict[str, float] = {}
+        scores: dict[str, float] = {}
         if query and ids:
-            # milvus-lite weighs words by those posts alone that a filter leaves
-            wanted = {} if self._milvus.is_lite else {"filter": one_of(ids)}
-            found = dict(self._hits(query, MOST if self._milvus.is_lite else len(ids), **wanted))
-        return np.array([found.get(post_id, 0.0) for post_id in ids])
+            # milvus-lite computes word statistics over the filtered posts alone
+            if self._milvus.is_lite:
+                scores = dict(self._hits(query, MAX_RESULTS))
+            else:
+                scores = dict(self._hits(query, len(ids), filter=one_of(ids)))
+        return np.array([scores.get(post_id, 0.0) for post_id in ids])
 
     def _create(self) -> None:
         from pymilvus import DataType, Function, FunctionType
 
         schema = self._milvus.client.create_schema()
         schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
-        # every analyser leaves words of plain letters and digits as they are; all know this one
+        # analysers leave words of plain letters and digits unchanged; "standard" exists everywhere
         schema.add_field(
             "text",
             DataType.VARCHAR,
@@ -82,19 +82,19 @@ class MilvusWords(MilvusCollection):
         )
         weights = {"bm25_k1": K1, "bm25_b": B}
         kind = {"index_type": "SPARSE_INVERTED_INDEX", "metric_type": "BM25"}
-        # twice "params": pymilvus takes one away, and milvus-lite looks for the other
+        # "params" twice: pymilvus unwraps one, and milvus-lite reads the other
         self._milvus.create(self.name, schema, "words", **kind, params={"params": weights})
 
     def _open(self) -> None:
         super()._open()
         if self._milvus.is_file and self._writable:
-            self._write_anew()
+            self._rewrite()
 
-    def _write_anew(self) -> None:
-        """Put all posts together again.
+    def _rewrite(self) -> None:
+        """Write all posts again, into one file.
 
-        milvus-lite weighs words within each of its files, and a file is made whenever it is closed:
-        a new post would be weighed as if there were no others.
+        milvus-lite computes word statistics for each of its files, and starts a file whenever it is
+        opened: a new post would be weighted as if there were no others.
         """
         client = self._milvus.client
         rows = client.query_iterator(self.name, output_fields=["id", "text"], batch_size=BATCH)
@@ -110,15 +110,14 @@ class MilvusWords(MilvusCollection):
         return words if len(words) <= LONGEST else words[:LONGEST].rpartition(" ")[0] or NONE
 
     def _query(self, text: str) -> str:
-        return " ".join(map(_plain, self.terms(text)[:QUERY_WORDS]))
+        return " ".join(map(_plain, self.terms(text)[:MAX_QUERY_WORDS]))
 
     def _hits(self, query: str, limit: int, **options: Any) -> list[Hit]:  # noqa: ANN401
-        found = self._search(query, "words", limit, **options)
-        # milvus-lite calls it a distance and puts a minus before it
-        hits = [Hit(as_id(hit["id"]), abs(float(hit["distance"]))) for hit in found]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        results = self._search(query, "words", limit, **options)
+        # milvus-lite reports the score as a negative distance
+        return best_first(Hit(as_id(hit["id"]), abs(float(hit["distance"]))) for hit in results)
 
 
 def _plain(word: str) -> str:
-    """A word in letters and digits alone, at which no analyser takes offence."""
+    """A word of letters and digits alone, which every analyser leaves unchanged."""
     return word if _PLAIN.fullmatch(word) else f"{NONE}{word.encode().hex()}"

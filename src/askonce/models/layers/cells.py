@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.models.layers import last_state
+from askonce.models.layers.functional import last_state
 
 State = tuple[Tensor, ...]
 

@@ -5,7 +5,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.models.layers.max_pooling import masked_max
+from askonce.models.layers.functional import masked_max
 
 
 class WindowConvolution(nn.Module):
@@ -40,7 +40,7 @@ class WindowConvolution(nn.Module):
         """True (B, L) for the windows of the text, given its real words (B, T)."""
         return F.pad(mask, (sum(self.margins) - self.width + 1, 0), value=True)  # (B, L)
 
-    def greatest(self, vectors: Tensor, mask: Tensor) -> Tensor:
+    def max_pool(self, vectors: Tensor, mask: Tensor) -> Tensor:
         """Greatest value (B, C) of each filter over the windows of each text.
 
         A monotone activation may follow: tanh of the maximum is the maximum of tanh, on L times

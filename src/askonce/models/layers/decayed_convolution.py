@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from askonce.models.layers import last_state
 from askonce.models.layers.cells import Cell, State, weight
+from askonce.models.layers.functional import last_state
 
 
 class DecayedConvolution(Cell):

@@ -35,22 +35,6 @@ def distance(one: Tensor, other: Tensor, radius: float = EDGE) -> Tensor:
     return (2 * torch.asinh(t)).to(one.dtype)  # (...,)
 
 
-def smoothed_distance(one: Tensor, other: Tensor, epsilon: float = 1e-6) -> Tensor:
-    """Eq. 4 as the authors' code computes it, with ε beside the product and under the root.
-
-    It is finite on the sphere itself, but equal points are √ε apart, and since ε hides the product
-    near the sphere, all clipped texts rank as by cosine. To compare with; no model uses it.
-    """
-    product = (1 - one.square().sum(-1)) * (1 - other.square().sum(-1)) + epsilon  # (...,)
-    gamma = 1 + 2 * (one - other).square().sum(-1) / product
-    return (gamma + (gamma.square() - 1 + epsilon).sqrt()).log()  # (...,)
-
-
-def riemannian_scale(points: Tensor, radius: float = EDGE) -> Tensor:
-    """The inverse metric (1 - ‖x‖²)² / 4, which makes a gradient Riemannian (eq. 9)."""
-    return (room(points, radius).square() / 4).to(points.dtype)  # (...,)
-
-
 def query_key(points: Tensor) -> Tensor:
     """Keys (2u, -‖u‖², -1), whose inner product with candidate keys is -‖u-v‖² / (1-‖v‖²).
 

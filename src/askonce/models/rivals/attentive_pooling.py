@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import cosine, masked_softmax
 from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.functional import cosine, masked_softmax
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import FeatureLift, PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
@@ -29,8 +29,8 @@ class AttentivePooling(nn.Module):
         nn.init.zeros_(self.of_query.weight)  # the start is mean pooling, for every pair alike
 
     def pairs(self, query: States, candidate: States) -> Tensor:
-        """Q U Aᵀ (B, Tq, Ta) from Q U, the last part of the query, and from A; -∞ on padding."""
-        pairs = torch.bmm(query.parts[-1], candidate.parts[0].mT)  # (B, Tq, Ta)
+        """Q U Aᵀ (B, Tq, Ta) from the query's Q U and from A; -∞ on padding."""
+        pairs = torch.bmm(query["keys"], candidate["states"].mT)  # (B, Tq, Ta)
         real = query.view.mask.unsqueeze(2) & candidate.view.mask.unsqueeze(1)  # (B, Tq, Ta)
         return pairs.masked_fill(~real, -torch.inf)
 
@@ -58,15 +58,16 @@ class AttentivePoolingMatcher(PairMatcher):
     def word_states(self, view: View, vectors: Tensor) -> Tensor:
         """One state (B, T, D) per word."""
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """The words' states; for a query, whose text is the shorter one, Q U too."""
         states = self.word_states(view, vectors)  # (B, T, D)
-        return (states, self.attention.of_query(states)) if side == "query" else (states,)
+        keys = {"keys": self.attention.of_query(states)} if side == "query" else {}
+        return States(view, {"states": states, **keys})
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Cosine of both pooled vectors."""
         pooled = (
-            torch.einsum("btd,bt->bd", side.parts[0], weight)  # (B, D)
+            torch.einsum("btd,bt->bd", side["states"], weight)  # (B, D)
             for side, weight in zip(
                 (query, candidate), self.attention(query, candidate), strict=True
             )

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers import masked_mean, masked_softmax, safe_norm
 from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.functional import masked_mean, masked_softmax, safe_norm
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -47,11 +47,11 @@ class CompareAggregate(PairMatcher):
         self.hidden = nn.Linear(config.widest * dim, dim)
         self.output = nn.Linear(dim + self.feature_dim, 1)
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """Gated projection of each word, zero on padding."""
         gate, value = self.projection(self.dropout(vectors)).chunk(2, dim=-1)  # (B, T, D) each
         projected = gate.sigmoid() * value.tanh()  # (B, T, D), eq. 1
-        return (projected * view.mask.unsqueeze(-1),)
+        return States(view, {"words": projected * view.mask.unsqueeze(-1)})
 
     def attend(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
         """Weights (B, Ta, Tq) and what they find (B, Ta, D) for each word of the candidate.
@@ -60,17 +60,17 @@ class CompareAggregate(PairMatcher):
         the weights of a word sum to less than one. They are plain products: the authors' code
         leaves out the matrix of eq. 2.
         """
-        found_by, sought = candidate.parts[0], F.pad(query.parts[0], (0, 0, 1, 0))  # (B, 1+Tq, D)
+        found_by, sought = candidate["words"], F.pad(query["words"], (0, 0, 1, 0))  # (B, 1+Tq, D)
         real = F.pad(query.view.mask, (1, 0), value=True).unsqueeze(1)  # (B, 1, 1+Tq)
         weights = masked_softmax(torch.bmm(found_by, sought.mT), real)  # (B, Ta, 1+Tq)
         return weights[..., 1:], torch.bmm(weights, sought)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Greatest value of each filter over the comparisons, then two layers."""
-        compared = candidate.parts[0] * self.attend(query, candidate)[1]  # (B, Ta, D)
+        compared = candidate["words"] * self.attend(query, candidate)[1]  # (B, Ta, D)
         mask = candidate.view.mask
         widths = cast(Iterable[WindowConvolution], self.filters)
-        greatest = [filters.greatest(compared, mask) for filters in widths]  # (B, D) each
+        greatest = [filters.max_pool(compared, mask) for filters in widths]  # (B, D) each
         hidden = self.hidden(torch.cat(greatest, dim=-1).relu()).tanh()  # (B, D)
         return self.output(torch.cat([hidden, features], dim=-1)).squeeze(-1)  # (B,)
 
@@ -78,7 +78,7 @@ class CompareAggregate(PairMatcher):
         """Mean attention that each query word gets; strength of each candidate word's match."""
         sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
         weights, found = self.attend(*sides)
-        strength = safe_norm(sides[1].parts[0] * found)  # (B, Ta)
+        strength = safe_norm(sides[1]["words"] * found)  # (B, Ta)
         attention = masked_mean(weights, sides[1].view.mask)  # (B, Tq)
         return [
             WordWeights("attention", "query", "text", attention),

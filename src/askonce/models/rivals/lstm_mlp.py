@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States
 from askonce.models.ctrn import LogOdds
-from askonce.models.layers import masked_mean
+from askonce.models.layers.functional import masked_mean
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import View
 
@@ -43,11 +43,11 @@ class LstmMlp(PairMatcher):
         sizes = [2 * config.dim + self.feature_dim] + [config.hidden] * config.layers
         self.odds = LogOdds(sizes, config.dropout)
 
-    def states(self, view: View, vectors: Tensor, side: Side) -> tuple[Tensor, ...]:
+    def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """The mean of the hidden states; padding follows the text, so no state has seen it."""
         states, _ = self.lstm(self.projection(vectors))  # (B, T, d)
-        return (masked_mean(states, view.mask),)  # (B, d)
+        return States(view, per_text={"mean": masked_mean(states, view.mask)})  # (B, d)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """Log-odds of the pair."""
-        return self.odds(query.parts[0], candidate.parts[0], features)  # (B,)
+        return self.odds(query["mean"], candidate["mean"], features)  # (B,)

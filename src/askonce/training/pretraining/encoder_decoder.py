@@ -12,7 +12,7 @@ from torch import Tensor
 
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
-from askonce.models.layers.decoder import EncoderDecoder
+from askonce.models.encoder_decoder import EncoderDecoder
 from askonce.models.question_encoders import QuestionEncoder
 from askonce.ranker import Ranker
 from askonce.text.batch import View

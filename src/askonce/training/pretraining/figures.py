@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
-from askonce.models.layers.decoder import EncoderDecoder
-from askonce.models.layers.language_model import perplexity
+from askonce.models.encoder_decoder import EncoderDecoder
+from askonce.models.language_model import perplexity
 from askonce.models.question_encoders import QuestionEncoder
 from askonce.text.batch import View
 from askonce.text.lexicon import Lexicon

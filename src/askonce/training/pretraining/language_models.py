@@ -15,7 +15,7 @@ from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
 from askonce.models.base import EmbeddingInit, Side
 from askonce.models.cabin import Cabin
-from askonce.models.layers.language_model import LanguageLosses, LanguageModel, perplexity
+from askonce.models.language_model import LanguageLosses, LanguageModel, perplexity
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training.batches import shuffled, slices

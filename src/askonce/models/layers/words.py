@@ -1,0 +1,89 @@
+"""Word vectors, and the words that two texts share."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from askonce.models.base import EmbeddingInit
+from askonce.text.batch import View
+
+
+class WordEmbedding(nn.Module):
+    """Word vectors by row; padding and empty texts read as zero, whatever the padding row holds."""
+
+    def __init__(self, vectors: Tensor, trainable: bool = False) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(vectors.detach().clone(), requires_grad=trainable)
+
+    @property
+    def dim(self) -> int:
+        """Length of a word vector."""
+        return self.weight.shape[1]
+
+    def forward(self, view: View) -> Tensor:
+        """Vectors of the words in their places."""
+        return F.embedding(view.ids, self.weight) * view.real.unsqueeze(-1)  # (B, T, E)
+
+
+def occurs_in(view: View, partner: View) -> Tensor:
+    """True for each word that the partner text has too; unknown words match by their hash."""
+    members = partner.codes.sort(1).values  # (B, S)
+    place = torch.searchsorted(members, view.codes).clamp_max(members.shape[1] - 1)  # (B, T)
+    return (members.gather(1, place) == view.codes) & view.real  # (B, T)
+
+
+def first_occurrence(view: View) -> Tensor:
+    """True for each word that does not stand earlier in the same text: the text as a set."""
+    ordered, order = view.codes.sort(stable=True, dim=1)  # (B, T)
+    fresh = torch.ones_like(ordered, dtype=torch.bool)
+    fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return torch.zeros_like(fresh).scatter(1, order, fresh) & view.real  # (B, T)
+
+
+class Overlap(nn.Module):
+    """The four word-overlap features of Severyn & Moschitti, with a true idf and a true stop list.
+
+    With Q and A the sets of words: |Q∩A| / (|Q|+|A|), then Σ idf(Q∩A) / (|Q|+|A|), then both
+    again without stop words. idf(w) = ln(N/df); an unknown word counts as seen once. All four are
+    small numbers beside the states of a network, so ``fit`` has them standardised.
+    """
+
+    size = 4
+
+    def __init__(self, words: EmbeddingInit) -> None:
+        super().__init__()
+        idf = (words.documents / words.document_frequency.clamp_min(1).double()).log().clamp_min(0)
+        self.register_buffer("idf", idf.float(), persistent=False)
+        self.register_buffer("stop", words.stop, persistent=False)
+        self.register_buffer("mean", torch.zeros(self.size))
+        self.register_buffer("spread", torch.ones(self.size))
+        self.idf: Tensor
+        self.stop: Tensor
+        self.mean: Tensor
+        self.spread: Tensor
+
+    def forward(self, query: View, candidate: View) -> Tensor:
+        """Four features per pair, standardised once ``fit`` has seen some."""
+        return (self.shares(query, candidate) - self.mean) / self.spread  # (B, 4)
+
+    def fit(self, query: View, candidate: View) -> None:
+        """Take the mean and the spread of these pairs as those of all."""
+        shares = self.shares(query, candidate)  # (B, 4)
+        self.mean.copy_(shares.mean(0))
+        spread = shares.std(0, correction=0)
+        self.spread.copy_(torch.where(spread > 0, spread, 1))  # one that never varies stays zero
+
+    def shares(self, query: View, candidate: View) -> Tensor:
+        """The four features as they are defined."""
+        in_query, in_candidate = first_occurrence(query), first_occurrence(candidate)
+        shared = in_query & occurs_in(query, candidate)  # (B, Tq)
+        idf = self.idf[query.ids]  # (B, Tq)
+        content, other = ~self.stop[query.ids], ~self.stop[candidate.ids]
+        features = []
+        for keep_query, keep_candidate in ((None, None), (content, other)):
+            words = in_query if keep_query is None else in_query & keep_query
+            partner = in_candidate if keep_candidate is None else in_candidate & keep_candidate
+            both = (shared & words).to(idf.dtype)  # (B, Tq)
+            size = (words.sum(1) + partner.sum(1)).clamp_min(1)  # (B,)
+            features += [both.sum(1) / size, (both * idf).sum(1) / size]
+        return torch.stack(features, dim=1)  # (B, 4)
