@@ -55,7 +55,7 @@ def write(
         "max_words": lexicon.max_words,
         "card": dict(card),
     }
-    if isinstance(lexicon, TeacherLexicon):
+    if model.reads == "vectors" and isinstance(lexicon, TeacherLexicon):
         config["teacher"] = as_dict(lexicon.teacher.record)
     weights = {key: value.contiguous() for key, value in model.state_dict().items()}
     with replacing(folder / VOCABULARY) as path:

@@ -31,8 +31,10 @@ class SmallTeacher:
         return total
 
 
-def small_teacher(folder: Path, dim: int = 8, salt: int = 0) -> tuple[CachedTeacher, SmallTeacher]:
-    """The teacher behind a cache in a folder, and the teacher itself."""
+def small_teacher(
+    folder: Path | None = None, dim: int = 8, salt: int = 0
+) -> tuple[CachedTeacher, SmallTeacher]:
+    """The teacher behind a cache, by default that of the test run, and the teacher itself."""
     teacher = SmallTeacher(dim, salt)
     record = TeacherRecord("small", teacher.name, dim)
     return CachedTeacher(lambda: teacher, record, folder), teacher

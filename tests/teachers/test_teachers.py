@@ -62,9 +62,8 @@ def test_a_damaged_vector_is_read_again(tmp_path):
 
 
 def test_a_file_that_is_no_database_is_one_clear_line(tmp_path):
-    path = VectorCache("small", 8, tmp_path).path
-    path.write_bytes(b"this is no database, but it is long enough to look like one" * 99)
-    with pytest.raises(AskonceError, match="cannot open the vector cache .* remove the file"):
+    (tmp_path / "vectors-small.sqlite").write_bytes(b"this is no database, but it is long enough to look like one" * 99)
+    with pytest.raises(AskonceError, match=r"cannot open the vector cache .* remove the file"):
         VectorCache("small", 8, tmp_path)
 
 
@@ -100,13 +99,15 @@ def ranker(tmp_path) -> Ranker:
 def test_an_untrained_adapter_is_its_teacher(ranker):
     vectors = ranker.encode(TEXTS)
     np.testing.assert_allclose(vectors, ranker.lexicon.teacher.encode(TEXTS), atol=1e-6)
-    pool = Pool(Post("q", title="brakes"), (Post("a", body=TEXTS[0]), Post("b", body=TEXTS[1])), (1, 0))
+    pool = Pool(
+        Post("q", title="brakes"), (Post("a", body=TEXTS[0]), Post("b", body=TEXTS[1])), (1, 0)
+    )
     (scores,) = ranker.score_pools([pool])
     expected = [ranker.predict(("brakes", text)) for text in TEXTS[:2]]
     np.testing.assert_allclose(scores, expected, atol=1e-6)
 
 
-def test_a_saved_adapter_reads_the_cache_without_its_teachers_weights(ranker, tmp_path, monkeypatch):
+def test_a_saved_adapter_needs_no_weights_for_cached_texts(ranker, tmp_path, monkeypatch):
     expected = ranker.encode(TEXTS)
     ranker.save(tmp_path / "saved")
     monkeypatch.setenv("ASKONCE_CACHE", str(tmp_path))

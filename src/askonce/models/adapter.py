@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder, Side
-from askonce.models.layers import cosine
+from askonce.models.layers.functional import cosine
 from askonce.models.layers.poincare import RADIUS, candidate_key, clip_to_ball, distance, query_key
 from askonce.text.batch import Batch
 

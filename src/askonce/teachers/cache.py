@@ -46,7 +46,7 @@ class VectorCache:
             self._database = sqlite3.connect(
                 self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute(
                 "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) "

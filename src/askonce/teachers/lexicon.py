@@ -1,24 +1,20 @@
-"""How a model that reads vectors reads: each text is its teacher's vector."""
+"""Reading texts together with a teacher's vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from askonce.teachers.teacher import CachedTeacher
 from askonce.text.batch import TokenIds
-from askonce.text.lexicon import NO_WORDS, Lexicon
+from askonce.text.lexicon import Lexicon
 from askonce.text.vocabulary import Vocabulary
 from askonce.types import Post
 
 
-def _no_words() -> Vocabulary:
-    return Vocabulary.build([])
-
-
 @dataclass(frozen=True)
 class TeacherLexicon(Lexicon):
-    """Reads the teacher's vector of each text and none of its words."""
+    """Reads each text's words and the teacher's vector of it."""
 
-    vocabulary: Vocabulary = field(default_factory=_no_words)
+    vocabulary: Vocabulary = field(default_factory=lambda: Vocabulary.build([]))
     teacher: CachedTeacher = field(kw_only=True)
 
     def numbers(self, post: Post) -> TokenIds:
@@ -30,4 +26,11 @@ class TeacherLexicon(Lexicon):
     def read(self, texts: Sequence[str | Post]) -> list[TokenIds]:
         """Texts and posts with their vectors; what the cache lacks is read in large batches."""
         plain = [text.text if isinstance(text, Post) else text for text in texts]
-        return [TokenIds(NO_WORDS, NO_WORDS, vector) for vector in self.teacher.encode(plain)]
+        vectors = self.teacher.encode(plain)  # (n, D)
+        words = [
+            super(TeacherLexicon, self).numbers(text)
+            if isinstance(text, Post)
+            else super(TeacherLexicon, self).line(text)
+            for text in texts
+        ]
+        return [ids._replace(vector=vector) for ids, vector in zip(words, vectors, strict=True)]

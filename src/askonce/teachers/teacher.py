@@ -148,7 +148,8 @@ class CachedTeacher:
                 on_progress(start + len(chunk), len(ordered))
         if not keys:
             return np.empty((0, self.dim), dtype=np.float32)
-        return np.stack([vectors[key] for key in keys]).astype(np.float32)
+        stacked = np.stack([vectors[key] for key in keys]).astype(np.float32)  # (n, D)
+        return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)  # half precision rounds
 
     def share(self, texts: Sequence[str]) -> float:
         """The share of these texts that the teacher has read already."""
@@ -186,7 +187,7 @@ def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional packa
     except ImportError as error:
         package = error.name or "sentence_transformers"
         raise MissingExtra(package, "minilm", f"the encoder {name!r}") from None
-    logging.disable_progress_bar()  # a bar would be printed over an answer
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # it would overwrite an answer
     try:
         return SentenceTransformer(folder, device="cpu")
     except (OSError, ValueError) as error:
