@@ -14,7 +14,7 @@ class SmallTeacher:
     """Reads words in any order; equal words give equal vectors in every process."""
 
     def __init__(self, dim: int = 8, salt: int = 0) -> None:
-        self.name, self.dim = f"small-{dim}-{salt}", dim
+        self.name, self.dim, self.parameters = f"small-{dim}-{salt}", dim, 0
         self.read: list[str] = []  # every text that it was asked for
         self._salt = salt
 

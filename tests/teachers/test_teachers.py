@@ -62,7 +62,7 @@ def test_a_damaged_vector_is_read_again(tmp_path):
 
 
 def test_a_file_that_is_no_database_is_one_clear_line(tmp_path):
-    (tmp_path / "vectors-small.sqlite").write_bytes(b"this is no database, but it is long enough to look like one" * 99)
+    (tmp_path / "vectors-small.sqlite").write_bytes(b"no database, but a long file" * 99)
     with pytest.raises(AskonceError, match=r"cannot open the vector cache .* remove the file"):
         VectorCache("small", 8, tmp_path)
 

@@ -24,6 +24,7 @@ class Teacher(Protocol):
 
     name: str  # tells the weights: other weights have another name
     dim: int
+    parameters: int
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
         """One unit vector per text, float32 (n, D)."""
@@ -150,6 +151,15 @@ class CachedTeacher:
             return np.empty((0, self.dim), dtype=np.float32)
         stacked = np.stack([vectors[key] for key in keys]).astype(np.float32)  # (n, D)
         return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)  # half precision rounds
+
+    def read(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors (n, D) without the cache, to measure the speed."""
+        return self._loaded().encode(texts)
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights."""
+        return self._loaded().parameters
 
     def share(self, texts: Sequence[str]) -> float:
         """The share of these texts that the teacher has read already."""

@@ -17,13 +17,16 @@ from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
 from askonce.text.vectors import WordVectors, fuse, train_skipgram, vectors_for
 from askonce.text.vocabulary import Vocabulary
+from askonce.training.events import OnEvent, Reading, ignore
 from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset, Post
 
 DIM = 100  # of skip-gram vectors by default
 
 
-def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> Ranker:
+def untrained(
+    recipe: Recipe, dataset: Dataset, vectors: Path | None = None, on_event: OnEvent = ignore
+) -> Ranker:
     """An untrained ranker with the vocabulary of the dataset.
 
     The vocabulary has the words of all texts, also of dev and test: pre-trained word vectors cover
@@ -32,16 +35,17 @@ def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> 
     text = recipe.text
     posts = list(every_post(dataset))
     if MODELS[recipe.model].reads == "vectors":
-        return _over_teacher(recipe, posts)
+        return _over_teacher(recipe, posts, on_event)
     lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
     matrix = word_vectors(text, lexicon, posts, vectors, recipe.train.seed)
     return Ranker.create(recipe.model, lexicon, matrix, recipe.options, recipe.train.seed)
 
 
-def _over_teacher(recipe: Recipe, posts: Sequence[Post]) -> Ranker:
+def _over_teacher(recipe: Recipe, posts: Sequence[Post], on_event: OnEvent) -> Ranker:
     """A ranker over a teacher's vectors, which are read now or come from the cache."""
     teacher = load_teacher(recipe.text.teacher)
-    teacher.encode([post.text for post in posts])
+    texts = [post.text for post in posts]
+    teacher.encode(texts, lambda done, total: on_event(Reading(done, total)))
     lexicon = TeacherLexicon(teacher=teacher)
     no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
     options = {**recipe.options, "dim": teacher.dim}
