@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askonce.models.base import Matcher
+from askonce.models.base import Matcher, States
 from askonce.text.batch import Batch, TokenIds
 from askonce.training.sampling import Group, Right
 from askonce.types import Post
@@ -70,8 +70,15 @@ class GroupScorer(nn.Module):
 
     def forward(self, batch: GroupBatch) -> Tensor:
         """Scores (G, C); zero outside the mask."""
+        return self.match(*self.read(batch), batch)
+
+    def read(self, batch: GroupBatch) -> tuple[States, States]:
+        """The states of both sides of the P pairs."""
         query = self.model.read(batch.queries, "query").select(batch.query_of)
-        candidate = self.model.read(batch.candidates, "candidate").select(batch.candidate_of)
+        return query, self.model.read(batch.candidates, "candidate").select(batch.candidate_of)
+
+    def match(self, query: States, candidate: States, batch: GroupBatch) -> Tensor:
+        """Scores (G, C) of these states."""
         scores = self.model.match(query, candidate)  # (P,)
         return scores.new_zeros(batch.mask.shape).masked_scatter(batch.mask, scores)
 
