@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from askonce.errors import AskonceError, ConfigError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.ranker import Ranker
-from askonce.teachers import CachedTeacher, TeacherRecord
+from askonce.teachers import CachedTeacher
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.text.lexicon import Lexicon
 from askonce.training.distillation.adapted import AdaptedTeacher
@@ -72,14 +73,17 @@ def test_a_student_comes_near_its_teacher_and_ranks_better(teacher, tmp_path):
 
 
 def test_a_student_of_an_adapter_learns_the_adapters_space(teacher, tmp_path):
-    dataset = made(40)
-    table = {**TABLE, "adapter": {"options": {"hidden": 4}, "epochs": 3, "rate": 0.05}}
-    student, beside = distil_recipe(recipe(), table, dataset, tmp_path, ignore)
-    adapter = Ranker.load(tmp_path / "adapter")
+    dataset, folder = made(40), tmp_path / "adapter"
+    words = np.zeros((2, 1), np.float32)
+    adapter = Ranker.create("adapter", TeacherLexicon(teacher=teacher), words, {"dim": DIM})
+    torch.nn.init.orthogonal_(adapter.model.bends[0].linear.weight)
+    adapter.save(folder)
+    table = {**TABLE, "teacher": str(folder)}
+    student, beside = distil_recipe(recipe(), table, dataset, tmp_path / "first", ignore)
     texts = [pool.query.text for pool in dataset.split("dev")]
     np.testing.assert_allclose(beside.teacher.encode(texts), adapter.encode(texts), atol=1e-6)
-    assert nearness(adapter, teacher, texts) < 0.99  # training has moved it
-    assert nearness(student, beside.teacher, texts) > nearness(student, teacher, texts)
+    assert nearness(student, beside.teacher, texts) > 0.9
+    assert nearness(student, teacher, texts) < 0.5
 
 
 def test_a_two_sided_adapter_is_no_teacher(teacher, tmp_path):
@@ -90,7 +94,9 @@ def test_a_two_sided_adapter_is_no_teacher(teacher, tmp_path):
         AdaptedTeacher(tmp_path)
 
 
-@pytest.mark.parametrize(("model", "options"), [("cosineqa", {"dim": DIM}), ("rcnn", {"dim": DIM})])
+@pytest.mark.parametrize(
+    ("model", "options"), [("qa-cnn", {"filters": DIM}), ("rcnn", {"dim": DIM})]
+)
 def test_other_encoders_are_students_too(model, options, teacher, tmp_path):
     dataset = made(40)
     told = recipe(model, **options)

@@ -29,21 +29,18 @@ class BesideTeacher:
     def losses(
         self, query: States, candidate: States, scores: Tensor, batch: GroupBatch, scale: float
     ) -> Tensor:
-        """The loss of each group, of the states of its P pairs and of its scores (G, C)."""
-        queries, candidates = batch.queries.vectors, batch.candidates.vectors
-        ours = queries[batch.query_of], candidates[batch.candidate_of]  # (P, D) each
-        wanted = (ours[0] * ours[1]).sum(-1)  # (P,)
-        target = scores.new_zeros(batch.mask.shape).masked_scatter(batch.mask, wanted)  # (G, C)
+        """The loss of each group, of the states of its texts and of its scores (G, C)."""
+        vectors = batch.queries.vectors, batch.candidates.vectors  # (Q, D), (N, D)
+        pairs = batch.query_of, batch.candidate_of
+        target = batch.spread((vectors[0] @ vectors[1].T)[pairs])  # (G, C)
         log_p, log_q = (_log_softmax(part * scale, batch.mask) for part in (target, scores))
-        kl = (log_p.exp() * (log_p - log_q)).masked_fill(~batch.mask, 0).sum(1)  # (G,)
+        kl = (log_p.exp() * (log_p - log_q)).sum(1)  # (G,)
         near = [
-            F.cosine_similarity(states["vector"], vectors)
-            for states, vectors in zip((query, candidate), ours, strict=True)
+            F.cosine_similarity(states["vector"], wanted)[rows]  # (P,)
+            for states, wanted, rows in zip((query, candidate), vectors, pairs, strict=True)
         ]
-        away = 2 - near[0] - near[1]  # (P,)
-        spread = scores.new_zeros(batch.mask.shape).masked_scatter(batch.mask, away)  # (G, C)
-        mean = spread.sum(1) / batch.mask.sum(1).clamp_min(1)  # (G,)
-        return self.kl * kl + self.cosine * mean
+        away = batch.spread(2 - near[0] - near[1]).sum(1) / batch.mask.sum(1)  # (G,)
+        return self.kl * kl + self.cosine * away
 
 
 def _log_softmax(scores: Tensor, mask: Tensor) -> Tensor:
