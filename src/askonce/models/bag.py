@@ -1,9 +1,10 @@
 """Bag: weighted word vectors, summed; the student of a sentence encoder.
 
-    f(x) = M Σ_w a_w v_w,   normalised;  M = I and a = smooth idf at the start
+    f(x) = M (τ Σ_w∈title a_w v_w + Σ_w∈body a_w v_w),  normalised
+    M = I, τ = 1 and a = smooth idf at the start
 
-Word vectors, weights and map are learnt. Nothing is between the words and the sum, so a trained
-model is one table: encoding a text is a lookup and a sum.
+Word vectors, word weights, the weight of titles and the map are learnt. Nothing is between the
+words and the sum, so a trained model is one table: encoding a text is a lookup and a sum.
 """
 
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ class Bag(Encoder):
         self.words = WordEmbedding(words.vectors, trainable=True)  # v
         frequency = words.document_frequency.clamp_min(1)
         self.weights = nn.Parameter((1 + words.documents / frequency).log())  # a, (V,)
+        self.title = nn.Parameter(torch.ones(()))  # τ
         self.maps = nn.ModuleList(
             nn.Linear(self.words.dim, self.words.dim, bias=False)
             for _ in range(config.sides if config.map else 0)
@@ -59,16 +61,13 @@ class Bag(Encoder):
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
         """Vectors of texts as queries or as candidates."""
         row = -1 if side == "candidate" else 0
-        view = batch.text
+        view, fields = batch.text, self._fields(batch)
         if self.tables is not None:
-            total = F.embedding_bag(view.ids, self.tables[row], mode="sum")  # (B, D)
-        else:
-            weights = self.weights[view.ids] * self._counted(view)  # (B, T)
-            total = F.embedding_bag(
-                view.ids, self.words.weight, mode="sum", per_sample_weights=weights
-            )
-            total = self.maps[row](total) if self.maps else total
-        return F.normalize(total, dim=-1)
+            return F.normalize(_sum(view.ids, self.tables[row], fields), dim=-1)
+        weights = self.weights[view.ids] * self._counted(view)  # (B, T)
+        weights = weights if fields is None else weights * fields
+        total = _sum(view.ids, self.words.weight, weights)  # (B, D)
+        return F.normalize(self.maps[row](total) if self.maps else total, dim=-1)
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
         return cosine(query, candidate)  # (...,)
@@ -100,10 +99,23 @@ class Bag(Encoder):
         weights = self.weights[view.ids] * (view.ids > UNK)  # (B, T)
         return (weights[..., None] * self.words(view)).norm(dim=-1)
 
+    def _fields(self, batch: Batch) -> Tensor | None:
+        """τ for words of the title, 1 for others; None where no post has title and body."""
+        if not any(len(post.title) and len(post.body) for post in batch.posts):
+            return None
+        ends = torch.tensor([len(post.title) for post in batch.posts], device=self.title.device)
+        steps = torch.arange(batch.text.codes.shape[1], device=self.title.device)
+        return torch.where(steps < ends[:, None], self.title, 1.0)  # (B, T)
+
     def _counted(self, view: View) -> Tensor:
         """1 for known words, 0 for padding, unknown and dropped words."""
         known = (view.ids > UNK).to(self.weights.dtype)  # (B, T)
         return F.dropout(known, self.config.dropout, self.training)
+
+
+def _sum(ids: Tensor, table: Tensor, weights: Tensor | None) -> Tensor:
+    """Rows of the table summed over each text, each times its weight (B, T)."""
+    return F.embedding_bag(ids, table, mode="sum", per_sample_weights=weights)  # (B, D)
 
 
 def _discard_tables(module: Bag, _: object) -> None:

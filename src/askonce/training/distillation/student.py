@@ -82,9 +82,9 @@ class Distillation(Learner[TokenIds]):
         self._held_out = [texts[row] for row in order[:size]]
         self._texts = [texts[row] for row in order[size:]]
         self.identity = as_dict(config) | {"seed": seed, "read": len(texts)}
-        self.optimizer = torch.optim.Adam(
-            [weight for weight in ranker.model.parameters() if weight.requires_grad], lr=config.rate
-        )
+        weights = [weight for weight in ranker.model.parameters() if weight.requires_grad]
+        # fused: most of a step is the update of all word vectors
+        self.optimizer = torch.optim.Adam(weights, lr=config.rate, fused=True)
         need_same_length(ranker, self._held_out)
 
     def batches(self, epoch: int) -> Sequence[Sequence[TokenIds]]:
