@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from askonce.bench.rows.trained import TrainedRow
 from askonce.errors import AskonceError, ConfigError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.ranker import Ranker
@@ -15,7 +16,8 @@ from askonce.training.distillation.run import distil_recipe, tune_student
 from askonce.training.distillation.student import first_words
 from askonce.training.distillation.texts import archive_posts, read_beside, sentences, texts_of
 from askonce.training.events import Step, ignore
-from askonce.training.recipe import Recipe, recipe_of
+from askonce.training.recipe import Recipe, read_before, read_recipe, recipe_of
+from askonce.training.run import run_recipe
 from askonce.types import Dataset, Pool, Post
 from tests.teachers.small_teacher import SmallTeacher, small_teacher
 from tests.training.small_run import made
@@ -164,3 +166,26 @@ def test_texts_are_those_of_the_archive_and_of_training_questions():
     )
     assert len(texts_of(archive_posts(Dataset("made", pools)), 2)) == 2
     assert sentences("Is it? It is.") == []
+
+
+def test_a_recipe_with_a_distil_table_runs_all_stages(tmp_path):
+    path = tmp_path / "student.toml"
+    path.write_text(
+        'model = "bag"\n[train]\nepochs = 2\n[distil]\nepochs = 1\nadapter = { epochs = 1 }\n'
+    )
+    before = read_before(path)
+    summary = run_recipe(read_recipe(path), made(), tmp_path / "run", None, before, ignore)
+    assert summary["model"] == "bag" and summary["figures"]["dev"]["bag"]["MAP"] > 0.3
+    names = {path.name for path in (tmp_path / "run" / "distilled").iterdir()}
+    assert names >= {"adapter", "distil.jsonl", "model.safetensors"}
+    path.write_text(path.read_text() + "[pretrain]\n")
+    with pytest.raises(ConfigError, match="not both"):
+        read_before(path)
+
+
+def test_a_bench_row_of_a_student_is_known_by_its_distil_table(tmp_path):
+    path = tmp_path / "student.toml"
+    path.write_text('model = "bag"\n[distil]\nepochs = 7\n')
+    row = TrainedRow("student", path, ["distil.kl=0.5"], "made")
+    assert row.settings(None, quick=False)["distil"] == {"epochs": 7, "kl": 0.5}
+    assert row.settings(None, quick=True)["distil"] == {"epochs": 1, "kl": 0.5}

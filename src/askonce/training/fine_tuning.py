@@ -103,8 +103,10 @@ class FineTuning(Learner[Group]):
         split = config.split or dataset.train
         self._sampler = GroupSampler(dataset, split, config.negatives, config.seed)
         self._collator = Collator(numbers, self._sampler.right)
+        # a student learns all word vectors, which is most of a step: fused, it takes a third
+        fused = {"fused": True} if beside is not None and config.optimiser == "adam" else {}
         self.optimizer = OPTIMISERS[config.optimiser](
-            parameter_groups(ranker.model, config), lr=config.rate
+            parameter_groups(ranker.model, config), lr=config.rate, **fused
         )
         self._scorer = GroupScorer(ranker.model)
         fit_inputs(ranker, split_of(dataset, split), self._collator)
