@@ -14,13 +14,13 @@ from askonce.text.lexicon import Lexicon
 from askonce.training.distillation.adapted import AdaptedTeacher, open_teacher
 from askonce.training.distillation.beside import BesideTeacher
 from askonce.training.distillation.settings import AdapterSettings, DistilSettings
-from askonce.training.distillation.student import distil, first_words
+from askonce.training.distillation.student import Texts, distil, first_words
 from askonce.training.distillation.texts import archive_posts, read_beside, texts_of
 from askonce.training.events import OnEvent, Phase
 from askonce.training.fine_tuning import FineTuning, Outcome, fit, train
 from askonce.training.prepare import every_post, start_from, untrained
 from askonce.training.processes import alone
-from askonce.training.recipe import Recipe
+from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset
 
 ADAPTER = "adapter"  # its folder, inside that of the student
@@ -43,8 +43,9 @@ def distil_recipe(
     posts = every_post(dataset)
     lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
     chosen = texts_of(archive_posts(dataset), config.texts, config.sentences, seed)
-    texts = read_beside(lexicon, teacher, chosen, on_event)
-    vectors = first_words(texts, lexicon.vocabulary)
+    read = read_beside(lexicon, teacher, chosen, on_event)
+    texts = Texts.split(read, config.held_out, seed)
+    vectors = first_words(texts.learnt, lexicon.vocabulary)
     ranker = Ranker.create(recipe.model, lexicon, vectors, recipe.options, seed)
     distil(ranker, texts, config, folder, seed, on_event, fabric)
     return start_from(recipe, folder), BesideTeacher(teacher, config.kl, config.cosine)
@@ -81,7 +82,7 @@ def _teacher(
 
 
 def _adapter_recipe(recipe: Recipe, teacher: str, config: AdapterSettings) -> Recipe:
-    """The recipe's own loss and negatives; texts as the teacher reads them."""
+    """The recipe's own loss and negatives."""
     training = replace(
         recipe.train,
         epochs=config.epochs,
@@ -92,5 +93,5 @@ def _adapter_recipe(recipe: Recipe, teacher: str, config: AdapterSettings) -> Re
         schedule="constant",
         l2=0.0,
     )
-    text = replace(recipe.text, teacher=teacher)
+    text = TextSettings(teacher=teacher)  # it reads no words
     return Recipe("adapter", recipe.dataset, dict(config.options), text, training)

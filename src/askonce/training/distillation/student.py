@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -23,8 +23,21 @@ from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, r
 from askonce.training.events import OnEvent, ignore
 from askonce.training.processes import alone
 
-LEAST_HELD_OUT = 1
-MOST_HELD_OUT = 2_000
+MOST_HELD_OUT = 1_000
+
+
+class Texts(NamedTuple):
+    """Texts with the teacher's vectors: to learn from, and held out to choose the epoch."""
+
+    learnt: list[TokenIds]
+    held_out: list[TokenIds]
+
+    @classmethod
+    def split(cls, texts: Sequence[TokenIds], share: float, seed: int) -> "Texts":
+        """Hold this share out, at least one text."""
+        order = np.random.default_rng(seed).permutation(len(texts)).tolist()
+        size = int(np.clip(share * len(texts), 1, MOST_HELD_OUT))
+        return cls([texts[row] for row in order[size:]], [texts[row] for row in order[:size]])
 
 
 def first_words(texts: Sequence[TokenIds], vocabulary: Vocabulary) -> np.ndarray:
@@ -44,7 +57,7 @@ def first_words(texts: Sequence[TokenIds], vocabulary: Vocabulary) -> np.ndarray
 
 def distil(
     ranker: Ranker,
-    texts: Sequence[TokenIds],
+    texts: Texts,
     config: DistilSettings,
     folder: Path,
     seed: int = 1,
@@ -66,7 +79,7 @@ class Distillation(Learner[TokenIds]):
     def __init__(
         self,
         ranker: Ranker,
-        texts: Sequence[TokenIds],
+        texts: Texts,
         config: DistilSettings,
         folder: Path,
         seed: int,
@@ -77,11 +90,8 @@ class Distillation(Learner[TokenIds]):
         self._sides: tuple[Side, ...] = ("query",)
         if getattr(ranker.model.config, "sides", 1) == 2:
             self._sides = ("query", "candidate")
-        order = np.random.default_rng(seed).permutation(len(texts)).tolist()
-        size = int(np.clip(config.held_out * len(texts), LEAST_HELD_OUT, MOST_HELD_OUT))
-        self._held_out = [texts[row] for row in order[:size]]
-        self._texts = [texts[row] for row in order[size:]]
-        self.identity = as_dict(config) | {"seed": seed, "read": len(texts)}
+        self._texts, self._held_out = texts
+        self.identity = as_dict(config) | {"seed": seed, "read": len(texts.learnt)}
         weights = [weight for weight in ranker.model.parameters() if weight.requires_grad]
         # fused: most of a step is the update of all word vectors
         self.optimizer = torch.optim.Adam(weights, lr=config.rate, fused=True)
