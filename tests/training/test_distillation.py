@@ -122,7 +122,12 @@ def test_a_resumed_student_equals_one_that_was_not_stopped(tmp_path):
             raise Stopped
 
     dataset, told = made(20), recipe(dropout=0.2)
-    table = {**TABLE, "epochs": 3, "adapter": {"options": {"hidden": 4}, "epochs": 1}}
+    table = {
+        **TABLE,
+        "options": {"dropout": 0.1},
+        "epochs": 3,
+        "adapter": {"options": {"hidden": 4}, "epochs": 1},
+    }
 
     def both(folder, on_event=ignore):
         student = distil_recipe(told, table, dataset, folder / "first", on_event)

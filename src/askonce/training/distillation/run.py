@@ -46,7 +46,8 @@ def distil_recipe(
     read = read_beside(lexicon, teacher, chosen, on_event)
     texts = Texts.split(read, config.held_out, seed)
     vectors = first_words(texts.learnt, lexicon.vocabulary)
-    ranker = Ranker.create(recipe.model, lexicon, vectors, recipe.options, seed)
+    options = {**recipe.options, **config.options}
+    ranker = Ranker.create(recipe.model, lexicon, vectors, options, seed)
     distil(ranker, texts, config, folder, seed, on_event, fabric)
     return start_from(recipe, folder), BesideTeacher(teacher, config.kl, config.cosine)
 

@@ -28,6 +28,7 @@ class DistilSettings:
 
     teacher: str = "minilm"  # a sentence-transformers name or folder, or the folder of an adapter
     adapter: AdapterSettings | None = None  # learn the space of an adapter on this teacher
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the model before the labels
     texts: int = 50_000  # titles, sentences and posts to learn from; a sample if there are more
     sentences: bool = True  # split posts; not where every text is a sentence already
     epochs: int = 10  # over the texts
