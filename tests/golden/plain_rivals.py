@@ -1,4 +1,4 @@
-"""What the tests of rivals share: fixed weights, and small numpy pieces to compute scores by hand."""
+"""What tests of rivals share: fixed weights, and numpy pieces to compute scores by hand."""
 
 from typing import Any
 
