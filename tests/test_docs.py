@@ -28,12 +28,6 @@ def test_the_example_of_the_readme_prints_what_it_shows():
     assert run.stdout.strip() == shown.strip()
 
 
-def test_the_tutorial_s_python_runs(tmp_path):
-    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
-
-
 def test_the_table_of_the_readme_is_that_of_the_stored_results():
     rows = json.loads((ROOT / "docs" / "results" / "baselines.json").read_text("utf-8"))
     assert markdown(rows) in (ROOT / "README.md").read_text("utf-8")
@@ -56,3 +50,18 @@ def test_the_speeds_of_the_readme_are_those_of_the_stored_results():
     names = ("hyperqa", "qa_cnn", "qa_lstm", "rcnn")
     shown = " / ".join(f"{ratios[f'{name}_encode_vs_minilm']:.0f}" for name in names)
     assert f"| {shown} |" in text
+
+
+def test_the_files_that_the_architecture_names_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rooms = re.findall(r"`([\w/.]+(?:/|\.py))`", text)
+    walks = [
+        path
+        for block in re.findall(r"```text\n(.*?)```", text, re.S)
+        for path in re.findall(r"^ *([\w/.]+)", block, re.M)
+    ]
+    assert len(walks) > 25
+    for path in {*rooms, *walks} - {"src/askonce/", "tests/test_import_flow.py"}:
+        assert (ROOT / "src" / "askonce" / path).exists(), path
+    present = {p.name for p in (ROOT / "src" / "askonce").iterdir() if (p / "__init__.py").exists()}
+    assert present == {path.split("/")[0] for path in rooms if "/" in path} - {"src", "tests"}

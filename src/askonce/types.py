@@ -25,6 +25,9 @@ class Post:
     tags: tuple[str, ...] = ()
     created: str | None = None  # ISO 8601
     html: str = ""  # the body as its author formatted it, unsafe; "" where the body is all there is
+    url: str | None = None  # where the post was published
+    author: str | None = None  # display name
+    author_url: str | None = None
 
     @property
     def text(self) -> str:

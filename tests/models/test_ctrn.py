@@ -160,7 +160,7 @@ def test_soft_alignment_by_hand():
     z, values, gates = own["values"], partner["values"], partner["gates"]
     weights = torch.stack([(z[0, 1] * value).sum() for value in values[0]]).softmax(0)
     wanted = sum(w * g for w, g in zip(weights, gates[0], strict=True))
-    torch.testing.assert_close(model.lent(own, partner)[1, 0], wanted)
+    torch.testing.assert_close(model.partner_gates(own, partner)[1, 0], wanted)
 
 
 @pytest.mark.parametrize("kind", FAMILY)

@@ -35,6 +35,7 @@ def describe(archive: "Archive") -> dict[str, Any]:
     folder = archive.folder
     return {
         "archive": archive.name,
+        "format": archive.format,
         "change": archive.change,
         "counts": archive.counts(),
         "years": _years(archive.growth()),
@@ -59,7 +60,7 @@ def _sizes(folder: Path) -> dict[str, int]:
     for path in folder.rglob("*"):
         if path.is_file():
             first, *rest = path.relative_to(folder).parts
-            part = first if rest else "posts"
+            part = first if rest else "backup" if ".backup-" in first else "posts"
             sizes[part] = sizes.get(part, 0) + path.stat().st_size
     return {**sizes, "all": sum(sizes.values())}
 
@@ -83,7 +84,8 @@ def _show(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     out = console()
-    out.print(f"{result['archive']} · change {result['change']:,}", markup=False)
+    title = f"{result['archive']} · format {result['format']} · change {result['change']:,}"
+    out.print(title, markup=False)
     for name, count in result["counts"].items():
         out.print(f"  {count:>12,}  {name}")
     for name, size in result["bytes"].items():

@@ -36,7 +36,7 @@ def describe_archive(engine: "Engine", limit: int) -> dict[str, Any]:
 
 
 def _unanswered(engine: "Engine", limit: int) -> list[dict[str, Any]]:
-    questions = engine.archive.unanswered(limit)
+    questions = engine.archive.newest(limit, unanswered=True)
     found = engine.answers_many([post.text for post in questions], 1) if questions else []
     rows = []
     for post, hits in zip(questions, found, strict=True):

@@ -12,6 +12,7 @@ from askonce.errors import DataError
 from askonce.types import Link, LinkKind, Post, PostKind
 
 _OPTIONAL: dict[str, tuple[type, ...]] = {"score": (int,), "accepted": (bool,), "created": (str,)}
+_OPTIONAL |= {"url": (str,), "author": (str,), "author_url": (str,)}
 
 
 @IMPORTERS.add("jsonl", "json-lines")
