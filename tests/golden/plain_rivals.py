@@ -70,6 +70,13 @@ def linear(arrays: Arrays, name: str, values: np.ndarray) -> np.ndarray:
     return arrays[f"{name}.weight"] @ values + arrays.get(f"{name}.bias", 0.0)
 
 
+def log_odds(arrays: Arrays, *parts: np.ndarray) -> float:
+    """One ReLU layer over the joined parts, then the difference of two outputs."""
+    hidden = relu(linear(arrays, "odds.dense.0", np.concatenate(parts)))
+    wrong, right = linear(arrays, "odds.dense.3", hidden)
+    return float(right - wrong)
+
+
 def idf(word: int) -> float:
     """ln(20 / df), in which df is the word's row less one."""
     return float(np.log(20 / max(word - 1, 1)))
