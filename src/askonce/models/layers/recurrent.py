@@ -33,13 +33,8 @@ class BiLSTM(nn.Module):
         return states
 
 
-<<<<<<< HEAD
 def single_bias(lstm: nn.LSTM) -> nn.LSTM:
-    """One bias per gate, as papers write and count it: the second of ``nn.LSTM`` stays zero."""
-=======
-def _single_bias(lstm: nn.LSTM) -> nn.LSTM:
     """One bias per gate, as papers count: the second of ``nn.LSTM`` stays zero."""
->>>>>>> core
     bias = lstm.get_parameter("bias_hh_l0")
     nn.init.zeros_(bias).requires_grad_(False)
     return lstm
