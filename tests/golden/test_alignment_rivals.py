@@ -104,7 +104,9 @@ def test_iwan():
     def compared(own: np.ndarray, partner: np.ndarray) -> np.ndarray:
         inputs = [np.concatenate([h, partner.mean(0)]) for h in own]
         first = np.concatenate([arrays["of_word.weight"], arrays["of_partner.weight"]], axis=1)
-        weights = softmax(np.array([arrays["weight.weight"][0] @ np.tanh(first @ x) for x in inputs]))
+        weights = softmax(
+            np.array([arrays["weight.weight"][0] @ np.tanh(first @ x) for x in inputs])
+        )
         total = np.zeros(4 * own.shape[1])
         for weight, h in zip(weights, own, strict=True):
             aligned = softmax(partner @ h) @ partner

@@ -54,7 +54,7 @@ class Block(nn.Module):
         super().__init__()
         self.width = config.width
         self.weighs_windows = config.variant in (2, 3)
-        self.maps = None  # W of eq. 1; both texts share it, as the paper's footnote says
+        self.maps = None  # W; both texts share it, as the paper's footnote says
         if config.variant in (1, 3):
             self.maps = nn.Linear(config.longest, input_dim, bias=False)
             input_dim *= 2
@@ -101,7 +101,7 @@ class Block(nn.Module):
         for side, weight, mask in zip(windows, self.weights(*windows), masks, strict=True):
             weighted = side.values * weight.unsqueeze(-1)  # (B, T + w - 1, C)
             sums.append(weighted.sum(1))  # all-ap; the cosine does not see the scale
-            pooled = weighted.unfold(1, self.width, 1).sum(-1)  # (B, T, C), eq. 2
+            pooled = weighted.unfold(1, self.width, 1).sum(-1)  # (B, T, C)
             if not self.weighs_windows:
                 pooled = pooled / self.width  # w-ap
             columns.append(Columns(pooled * mask.unsqueeze(-1), mask))

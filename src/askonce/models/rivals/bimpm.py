@@ -84,7 +84,7 @@ class BiMPM(PairMatcher):
 
     @dataclass(frozen=True)
     class Config(PairConfig):
-        """Section 4.1."""
+        """The paper's sizes."""
 
         hidden: int = 100  # H per direction, of both LSTMs
         perspectives: int = 20  # l
