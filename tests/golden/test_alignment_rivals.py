@@ -17,7 +17,6 @@ from tests.golden.plain_rivals import (
     model,
     relu,
     scores,
-    sigmoid,
     vectors,
     windows,
 )

@@ -54,7 +54,7 @@ class KvMemNN(PairMatcher):
         self.lift = FeatureLift(self.feature_dim)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """q = A Φ(x) of a query; keys, values and B Φ(y) of a candidate."""
+        """A Φ_X(x) of a query; keys, values and B Φ_Y(y) of a candidate."""
         vectors = self.dropout(vectors)
         bag = masked_mean(vectors, view.mask)  # (B, E)
         if side == "query":

@@ -112,7 +112,8 @@ class MultiPerspective(PairMatcher):
             ]
             for pool, block in zip(PER_DIMENSION_POOLINGS, self.per_dimension, strict=True)
         ]
-        by_filter = stacked(single).unflatten(-1, (self.input_dim, -1)).mT  # (B, 2, W, F, D)
+        values = stacked(single)  # (B, 2, W, D · F)
+        by_filter = values.view(*values.shape[:-1], self.input_dim, -1).mT  # (B, 2, W, F, D)
         return States(view, per_text={"holistic": stacked(holistic), "single": by_filter})
 
     def joined(self, query: States, candidate: States, features: Tensor) -> Tensor:
@@ -120,7 +121,7 @@ class MultiPerspective(PairMatcher):
         asked, answered = query["holistic"], candidate["holistic"]  # (B, 3, W+1, D)
         parts = [
             compared(asked.mT, answered.mT),  # (B, 3, D, 2): algorithm 1, over the widths
-            compared_fully(*torch.broadcast_tensors(asked.unsqueeze(3), answered.unsqueeze(2))),
+            compared_fully(asked.unsqueeze(3), answered.unsqueeze(2)),
             compared_fully(query["single"], candidate["single"]),  # (B, 2, W, F, D+2)
         ]  # the second: (B, 3, W+1, W+1, D+2), algorithm 2
         return torch.cat([*(part.flatten(1) for part in parts), features], dim=1)
