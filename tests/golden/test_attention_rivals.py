@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 
 from askonce.models import MODELS
+from askonce.models.language_model import LanguageModel
 from tests.golden.plain_rivals import (
     PAIRS,
+    batch,
     embedding,
     linear,
+    lstm,
     model,
     relu,
     scores,
@@ -104,3 +108,52 @@ def test_kv_memnn():
         return q @ linear(arrays, "answer", words.mean(0))
 
     np.testing.assert_allclose(scores(made), [score(*pair) for pair in PAIRS], rtol=1e-9)
+
+
+def test_elmo():
+    made, arrays = model("elmo", hidden=2, layers=2, dim=3)
+
+    def stack(name: str, words: np.ndarray) -> list[np.ndarray]:
+        first = {key.replace("_l1", "_l2"): value for key, value in arrays.items()}
+        second = {key.replace("_l1", "_l0"): value for key, value in arrays.items() if "_l1" in key}
+        lower = lstm(first, name, words)
+        return [lower, lstm(second, name, lower)]
+
+    def read(text: list[int], side: str) -> np.ndarray:
+        words = vectors(arrays, text)
+        right = stack(f"of_{side}.rightward", words)
+        left = [states[::-1] for states in stack(f"of_{side}.leftward", words[::-1])]
+        layers = np.stack([np.concatenate(pair, axis=1) for pair in zip(right, left, strict=True)])
+        shares = softmax(arrays[f"{side}_mix.logits"])
+        mixed = arrays[f"{side}_mix.scale"] * np.tensordot(shares, layers, 1)
+        inputs = np.concatenate([words, mixed], axis=1)
+        return np.stack([relu(linear(arrays, "project", x)) for x in inputs])
+
+    def compared(own: np.ndarray, partner: np.ndarray) -> np.ndarray:
+        rows = []
+        for x in own:
+            y = softmax(partner @ x) @ partner
+            rows.append(relu(linear(arrays, "comparison", np.concatenate([x, y, x - y, x * y]))))
+        return np.concatenate([np.mean(rows, axis=0), np.max(rows, axis=0)])
+
+    def score(query: list[int], answer: list[int]) -> float:
+        q, a = read(query, "query"), read(answer, "candidate")
+        both = np.concatenate([compared(q, a), compared(a, q)])
+        hidden = relu(linear(arrays, "odds.dense.0", both))
+        wrong, right = linear(arrays, "odds.dense.3", hidden)
+        return right - wrong
+
+    np.testing.assert_allclose(scores(made), [score(*pair) for pair in PAIRS], rtol=1e-9)
+
+
+def test_elmo_reads_as_its_language_models_do():
+    made = MODELS["elmo"](MODELS["elmo"].Config(hidden=4), embedding())
+    asking, answering = (LanguageModel(embedding(), hidden=4) for _ in range(2))
+    made.load_language_models(asking, answering)
+    view = batch([2, 3, 4], [5]).text
+    for side, language in (("query", asking), ("candidate", answering)):
+        words = made.words(view)
+        states = made.recurrence(side).layer_states(words, view.lengths)
+        assert states.shape == (2, 3, 2, 8)
+        torch.testing.assert_close(states[:, :, -1], language.recurrence(words, view.lengths))
+        assert not states.requires_grad

@@ -18,8 +18,12 @@ from torch import nn
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
 from askonce.models.base import EmbeddingInit, Side
-from askonce.models.cabin import Cabin
-from askonce.models.language_model import LanguageLosses, LanguageModel, perplexity
+from askonce.models.language_model import (
+    LanguageLosses,
+    LanguageModel,
+    LanguageModelReader,
+    perplexity,
+)
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training import checkpoint
@@ -77,8 +81,8 @@ def pretrain_language_models(
     ``language_models.jsonl`` and a checkpoint for each side: a run that was stopped goes on by
     itself. Returns the records. Each side reads as it did in its best epoch.
     """
-    if not isinstance(ranker.model, Cabin):
-        raise ConfigError(f"{ranker.name!r} has no language models to train; only 'cabin' has")
+    if not isinstance(ranker.model, LanguageModelReader):
+        raise ConfigError(f"{ranker.name!r} has no language models to train; cabin and elmo have")
     fabric = fabric or alone()
     learners = {side: _Learner(ranker, settings, side, fabric) for side in SIDES}
     models = [learner.model for learner in learners.values()]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.config import settings
+from askonce.models.language_model import LanguageModelReader
 from askonce.training.epochs import Tell
 from askonce.training.prepare import untrained
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
@@ -25,10 +26,10 @@ def pretrain_recipe(
     vectors: Path | None,
     tell: Tell,
 ) -> list[dict[str, Any]]:
-    """CABIN learns two language models, the question encoders an encoder-decoder."""
+    """CABIN and ELMo learn two language models, the question encoders an encoder-decoder."""
     fabric = launched()
     ranker = untrained(recipe, dataset, vectors)
-    if recipe.model == "cabin":
+    if isinstance(ranker.model, LanguageModelReader):
         language = settings(LanguageModelSettings, table, "pretrain.")
         return pretrain_language_models(ranker, dataset, language, folder, tell, fabric)
     told = settings(PretrainSettings, table, "pretrain.")
