@@ -1,4 +1,4 @@
-"""Pre-training for CABIN: a language model of the queries and one of the candidates."""
+"""Pre-training for CABIN and ELMo: a language model of the queries and one of the candidates."""
 
 import hashlib
 import json
@@ -75,7 +75,7 @@ def pretrain_language_models(
     tell: Tell = lambda kind, figures: None,
     fabric: Fabric | None = None,
 ) -> list[dict[str, Any]]:
-    """Teach a CABIN ranker how queries and candidates are written, without any label.
+    """Teach a CABIN or ELMo ranker how queries and candidates are written, without any label.
 
     The folder gets the ranker, from which training can start, one record per side and epoch in
     ``language_models.jsonl`` and a checkpoint for each side: a run that was stopped goes on by
