@@ -81,7 +81,7 @@ posts = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(posts, max_size=5, unique_by=lambda post: post.id))
 def test_any_post_survives_both_ways(tmp_path_factory, written):
     archive = Archive.in_memory()

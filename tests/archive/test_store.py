@@ -111,7 +111,7 @@ def test_originals_follow_chains_and_end_in_cycles(archive):
     assert found == {name: archive.snapshot().original(name) for name in names}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sets(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=12))
 def test_any_links_end_somewhere(pairs):
     archive = Archive.in_memory()

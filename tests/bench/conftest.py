@@ -33,7 +33,7 @@ rate = 0.1
 """
 WRONG = ("sell it soon", "ask the shop about wheels", "wait until spring comes")
 ROWS = {
-    "hyperqa": ("hyperqa", {"dim": 8, "init": "uniform"}),
+    "hyperqa": ("hyperqa", {"dim": 8}),
     "hyperqa@model.dim=4": ("hyperqa", {"dim": 4}),
     "cosineqa": ("cosineqa", {"dim": 8}),
     "rcnn": ("rcnn", {"dim": 5}),

@@ -3,7 +3,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.errors import ConfigError, DataError
@@ -163,7 +163,6 @@ def test_broken_npz(tmp_path):
         read_vectors(tmp_path)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200) | st.text(alphabet="0123 .\nab-e\x00").map(str.encode))
 def test_garbage_gives_vectors_or_a_data_error(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("garbage") / "vectors"

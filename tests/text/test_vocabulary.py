@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.errors import DataError
@@ -70,7 +70,6 @@ def test_idf_by_hand(vocabulary):
     assert np.isfinite(Vocabulary.build([]).idf()).all()
 
 
-@settings(deadline=None)
 @given(texts=st.lists(st.lists(st.text() | st.sampled_from(["\\", "\\t", "\t", "\n", "\ud800"]))))
 def test_save_and_load_give_the_same_words(texts, tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "words.tsv"

@@ -1,40 +1,55 @@
 """The time of a training on an archive: shared, ended, and shown while it lasts."""
 
 import json
-import time
+from types import SimpleNamespace
 
+import pytest
+
+from askonce.training.archive import clock as clock_module
 from askonce.training.archive.clock import Clock
 from askonce.training.archive.progress import shown
 
 
-def test_time_is_shared_and_ends():
+@pytest.fixture
+def sleep(monkeypatch):
+    """Let the seconds of the clock pass, and no others."""
+    now = [1000.0]
+    monkeypatch.setattr(clock_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def pass_by(seconds):
+        now[0] += seconds
+
+    return pass_by
+
+
+def test_time_is_shared_and_ends(sleep):
     clock = Clock(0.2, questions=20)
     first = clock.next(10)
     assert not first()
-    time.sleep(0.11)
+    sleep(0.11)
     assert first()
     second = clock.next(10)
     assert not second()
     assert clock.left > 0
-    time.sleep(0.1)
+    sleep(0.1)
     assert second()
     assert clock.left == 0
     assert clock.next(5)()
 
 
-def test_who_learns_from_more_gets_more_time():
+def test_who_learns_from_more_gets_more_time(sleep):
     clock = Clock(0.2, questions=100)
     first = clock.next(5)
-    time.sleep(0.02)
+    sleep(0.02)
     assert first()
     second = clock.next(95)
-    time.sleep(0.1)
+    sleep(0.1)
     assert not second()
 
 
-def test_time_spent_otherwise_is_given_back():
+def test_time_spent_otherwise_is_given_back(sleep):
     clock = Clock(0.01, questions=10)
-    time.sleep(0.02)
+    sleep(0.02)
     assert clock.left == 0
     clock.add(60)
     assert 59 < clock.left < 60

@@ -60,7 +60,6 @@ def archives(draw):
 
 @pytest.mark.parametrize("make", [question_dataset, answer_dataset])
 @settings(
-    deadline=None,
     max_examples=25,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -1,4 +1,4 @@
-"""The outermost layer: responses are counted, timed, guarded by headers, and no traceback."""
+"""Metrics and security headers for every response; no response shows a traceback."""
 
 import logging
 import time
@@ -12,8 +12,8 @@ from askonce.server.metrics import Metrics
 
 log = logging.getLogger("askonce.server")
 
-# Scripts and styles come from our own files only; pictures of posts are links, since loading them
-# would tell other sites who reads what.
+# Scripts and styles come from our own files only. Images in posts are shown as links, since
+# loading them would tell other sites who reads what.
 POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -35,13 +35,13 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
 
 
 class Observed:
-    """An application whose responses are counted and carry the security headers."""
+    """Middleware that counts and times requests and adds the security headers."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -53,7 +53,7 @@ class Observed:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                # a file is asked for each time, and not sent again while it is the same
+                # browsers revalidate files each time, and get a 304 while they are unchanged
                 headers.setdefault("Cache-Control", "no-cache" if "etag" in headers else "no-store")
             await send(message)
 
@@ -61,7 +61,7 @@ class Observed:
         try:
             await self._app(scope, receive, send_guarded)
         except Exception as error:
-            if status:  # the response has begun; the server below us closes the connection
+            if status:  # the response has started; uvicorn closes the connection
                 raise
             await _unexpected(error)(scope, receive, send_guarded)
         finally:
@@ -70,7 +70,7 @@ class Observed:
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", None)
-        if route is None:  # only names that we gave: a client must not make up labels
+        if route is None:  # known names only: clients must not create labels
             route = "/static" if scope["path"].startswith("/static/") else "other"
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._metrics.requests.labels(route, method, str(status)).inc()
@@ -80,4 +80,4 @@ class Observed:
 def _unexpected(error: Exception) -> ASGIApp:
     number = uuid4().hex[:12]
     log.error("error %s", number, exc_info=error)
-    return error_response(500, f"an unexpected error; the server's log has it as {number}")
+    return error_response(500, f"unexpected error; look in the server log for {number}")

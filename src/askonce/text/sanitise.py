@@ -1,4 +1,4 @@
-"""HTML that others wrote, made harmless; texts without control characters."""
+"""Sanitise HTML written by users, and strip control characters from text."""
 
 import re
 
@@ -12,25 +12,25 @@ TAGS = {
 }
 ATTRIBUTES = {"a": {"href", "title"}, "img": {"src", "alt", "title"}, "ol": {"start"}}
 
-# A parser that follows the standard takes quadratic time, and writes quadratic output, for deeply
-# nested tags and for formatting tags with attributes that are all different. So attributes that we
-# drop anyway go first, and what has more tags than any real post is left to its plain text.
-MOST_TAGS = 4_000
-MOST_ODD_TAGS = 100
+# A standards-compliant parser needs quadratic time and output for deeply nested tags, and for
+# formatting tags whose attributes all differ. So attributes that are dropped anyway are removed
+# first, and HTML with more tags than any real post is not shown (its plain text is).
+MAX_TAGS = 4_000
+MAX_ODD_TAGS = 100
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _DROPPED = re.compile(r"<(?!(?:a|img|ol)[\s/])([a-z][a-z0-9]*)[\s/][^<>]*>", re.IGNORECASE)
 _ODD = re.compile(r"<(?!(?:a|img|ol)[\s/])[a-z][^\s/<>]*[\s/]", re.IGNORECASE)
 
 
 def safe_html(html: str) -> str:
-    """The formatting of a post without anything that runs, tracks or styles; "" where none is left.
+    """HTML without scripts, trackers or styles; "" if nothing safe is left.
 
     Links get rel="nofollow noopener noreferrer"; relative ones lose their target.
     """
-    if not html or html.count("<") > MOST_TAGS:
+    if not html or html.count("<") > MAX_TAGS:
         return ""
     html = _DROPPED.sub(r"<\1>", html)
-    if sum(1 for _ in _ODD.finditer(html)) > MOST_ODD_TAGS:
+    if sum(1 for _ in _ODD.finditer(html)) > MAX_ODD_TAGS:
         return ""
     return nh3.clean(
         html,
@@ -42,6 +42,6 @@ def safe_html(html: str) -> str:
     ).strip()
 
 
-def clean_text(text: str, instead: str = "") -> str:
-    """The text without control characters; tabs and line ends stay."""
-    return _CONTROLS.sub(instead, text)
+def clean_text(text: str, replacement: str = "") -> str:
+    """Replace control characters; tabs and line breaks stay."""
+    return _CONTROLS.sub(replacement, text)
