@@ -1,4 +1,4 @@
-"""How two texts' vectors meet: by a tensor of bilinear forms, or by circular correlation."""
+"""Products of two texts' vectors, and k-max pooling."""
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ class TensorLayer(nn.Module):
     def __init__(self, dim: int, slices: int) -> None:
         super().__init__()
         self.slices = slices
-        self.tensor = nn.Linear(dim, slices * dim, bias=False)  # M^{[1:r]}, each slice turned
+        self.tensor = nn.Linear(dim, slices * dim, bias=False)  # M^{[1:r]}, each slice transposed
         self.of_query = nn.Linear(dim, slices)  # the left half of V, and b
         self.of_candidate = nn.Linear(dim, slices, bias=False)  # the right half of V
 

@@ -1,7 +1,7 @@
-"""aNMM-1: weights shared by the value of a match, not by its position (Yang et al., CIKM 2016).
+"""aNMM-1: weights are shared by the strength of a match (Yang et al., CIKM 2016).
 
-The cosine of a question word with each answer word falls into one of K bins. A weight per bin makes
-one value of a question word, and attention over question words makes the score.
+The cosine of a question word with each answer word falls into one of K bins. Each bin has a weight;
+the weighted sum is the value of the question word, and attention over question words gives the score.
 """
 
 from collections.abc import Sequence
