@@ -30,7 +30,7 @@ READERS = [  # whose branches guide the search
     *(
         "askonce.data.forums",
         "askonce.ranker_folder",
-        "askonce.server.guard.sanitise",
+        "askonce.text.sanitise",
         "askonce.ranking",
     ),
     "askonce.text",

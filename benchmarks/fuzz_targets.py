@@ -49,9 +49,9 @@ def tokeniser() -> Made:
 
 def html() -> Made:
     """Markup as text, without notices, and made safe."""
-    from askonce.server.guard.sanitise import safe_html
     from askonce.text.html import html_to_text
     from askonce.text.leaks import strip_notices
+    from askonce.text.sanitise import safe_html
 
     def target(data: bytes) -> None:
         text = text_of(data)

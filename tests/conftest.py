@@ -12,9 +12,14 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # small tensors on several threads wait for each other more than they compute
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# on a busy machine any example may take long
+settings.register_profile("askonce", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("askonce")
 
 DATA = Path(os.environ.get("ASKONCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

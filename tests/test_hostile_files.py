@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from askonce import files
 from askonce.archive import Archive, load
-from askonce.data.formats.xml_file import parse_xml
-from askonce.data.forums import IMPORTERS, Source, source
+from askonce.data.formats import csv, xml
+from askonce.data.formats.xml import parse_xml
+from askonce.data.forums import IMPORTERS, Source
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation.trec_files import read_qrels, read_run
 from askonce.ranker import Ranker
@@ -76,9 +77,9 @@ ENDLESS = "expected (a record, found 'none in|lines of less than)"
 
 @pytest.mark.parametrize("reader", READERS)
 def test_an_endless_line(tmp_path, monkeypatch, reader):
-    monkeypatch.setattr(source, "LONGEST_RECORD", 10_000)
-    monkeypatch.setattr(source, "LONGEST_GAP", 40_000)
-    monkeypatch.setattr(files, "LONGEST_LINE", 40_000)
+    for module in (files, csv, xml):
+        monkeypatch.setattr(module, "LONGEST_RECORD", 10_000)
+    monkeypatch.setattr(files, "LONGEST_GAP", 40_000)
     with refused(ENDLESS):
         READERS[reader](tmp_path, 1 << 20)
 
@@ -114,7 +115,7 @@ def test_a_gzip_bomb_of_a_gigabyte(tmp_path):
 
 
 @given(st.binary(max_size=300), st.sampled_from([read_run, read_qrels]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_bytes_are_a_table_of_trec_or_a_line_that_says_why_not(tmp_path_factory, data, read):
     path = tmp_path_factory.getbasetemp() / "table"
     path.write_bytes(data)
@@ -142,7 +143,7 @@ def folder(tmp_path):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_bytes_in_a_model_folder_are_a_model_or_a_line_that_says_why_not(
     tmp_path_factory, data
 ):

@@ -105,7 +105,7 @@ def test_pools_are_scored_as_pairs_are(kind, request):
 
 @pytest.mark.parametrize("bytes_", [0, 10**9])
 def test_each_candidate_is_read_once_however_little_memory_there_is(matcher, monkeypatch, bytes_):
-    monkeypatch.setattr("askonce.ranker.KEPT_BYTES", bytes_)
+    monkeypatch.setattr("askonce.ranker.CACHED_BYTES", bytes_)
     monkeypatch.setattr("askonce.ranker.READ_TOGETHER", 2)
     posts = [Post(f"a{i}", body=text) for i, text in enumerate(ANSWERS)]
     pools = [Pool(Post(f"q{n}", title="chain"), tuple(posts[n:]), (0,) * (4 - n)) for n in range(4)]
@@ -137,7 +137,7 @@ class TestFolder:
         assert "attentive-lstm" in (folder / "README.md").read_text()
 
     def test_no_folder(self, tmp_path):
-        with pytest.raises(AskonceError, match=r"is no ranker folder: it has no config\.json"):
+        with pytest.raises(AskonceError, match=r"is not a ranker folder: it has no config\.json"):
             Ranker.load(tmp_path)
 
     def test_another_format(self, folder):

@@ -1,30 +1,35 @@
 """Read text files, plain or gzipped; replace files atomically; lock a file for one process."""
 
 import gzip
+import io
 import json
 import os
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from askonce.errors import AskonceError, DataError
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-LONGEST_LINE = 64 << 20  # bytes
-# Text packs to a tenth at best; what swells far more was made to fill memory, disk or time.
-SWELL = 200
-SMALL = 64 << 20  # bytes that any file may unpack to
+T = TypeVar("T")
+
+LONGEST_RECORD = 16 << 20  # bytes of one line or element; four times what a post may hold
+LONGEST_GAP = 4 * LONGEST_RECORD  # bytes without a readable record, after which we give up
+CHUNK = 256 << 10
+# Text compresses tenfold at best: a file that expands far more was made to do harm.
+MAX_RATIO = 200
+SMALL = 64 << 20  # bytes that any file may expand to
 
 
 def descend(folder: Path, *names: str) -> Path:
-    """The sub-folder of one of these names if there is one, else the folder itself.
+    """The first sub-folder with one of these names, else the folder itself.
 
-    So a command works with the folder of one dataset and with the folder that holds them all.
+    This way a command accepts both a dataset's own folder and the folder that contains it.
     """
     folder = Path(folder)
     if not folder.exists():
@@ -37,7 +42,7 @@ def descend(folder: Path, *names: str) -> Path:
 
 
 def find(folder: Path, *names: str) -> Path | None:
-    """The first of these files that the folder holds, plain or with ``.gz``; else ``None``."""
+    """The first of these files in the folder, plain or with ``.gz``; else ``None``."""
     for name in names:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
@@ -46,47 +51,12 @@ def find(folder: Path, *names: str) -> Path | None:
 
 
 def need(folder: Path, *names: str) -> Path:
-    """Like :func:`find`, but a missing file is an error that says which names were looked for."""
+    """Like :func:`find`, but a missing file is an error that lists the expected names."""
     path = find(folder, *names)
     if path is None:
-        looked = " or ".join(f"{name}[.gz]" for name in names)
-        raise AskonceError(f"no {looked} in {str(folder)!r}")
+        expected = " or ".join(f"{name}[.gz]" for name in names)
+        raise AskonceError(f"no {expected} in {str(folder)!r}")
     return path
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file, numbered from 1, without line ends; an empty file is an error."""
-    number, length, packed = 0, 0, path.suffix == ".gz"
-    size = path.stat().st_size
-    with gzip.open(path, "rb") if packed else path.open("rb") as stream:
-        try:
-            while raw := stream.readline(LONGEST_LINE):
-                number, length = number + 1, length + len(raw)
-                if len(raw) == LONGEST_LINE:
-                    limit = f"lines of less than {LONGEST_LINE:,} bytes"
-                    raise DataError(path, limit, "a longer one", number)
-                if packed:
-                    refuse_swelling(path, size, length)
-                yield number, _decode(path, number, raw).rstrip("\r\n")
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(path, "a whole gzip file", str(error), number + 1) from None
-    if number == 0:
-        raise DataError(path, "at least one line", "an empty file")
-
-
-def refuse_swelling(path: Path, packed: int, unpacked: int) -> None:
-    """Stop at a file that unpacks to far more than text could."""
-    if unpacked > SMALL and unpacked > SWELL * packed:
-        found = f"{unpacked:,} bytes from {packed:,}"
-        raise DataError(path.name, f"at most {SWELL} times its packed size", found)
-
-
-def json_value(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """What a JSON file says."""
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(path, "JSON", str(error)) from None
 
 
 def need_inside(folder: Path, name: str) -> Path:
@@ -94,14 +64,155 @@ def need_inside(folder: Path, name: str) -> Path:
     path = folder / name
     try:
         inside = folder.resolve() in path.resolve().parents
-    except (OSError, RuntimeError, ValueError) as error:  # no name, or links in a circle
+    except (OSError, RuntimeError, ValueError) as error:  # not a name, or a cycle of links
         raise DataError(folder, "the name of something in it", str(error)) from None
     if not inside:
         raise DataError(folder, "the name of something in it", name)
     return path
 
 
-def rows(path: Path, columns: int, separator: str = "\t") -> Iterator[tuple[int, list[str]]]:
+@contextmanager
+def open_stream(
+    path: Path, on_read: Callable[[int], None] | None = None, tolerant: bool = False
+) -> Iterator["Stream"]:
+    """Read a file, decompressed if its name ends in ``.gz``.
+
+    ``on_read`` is called with the number of bytes that were read from disk. The lines of a damaged
+    gzip file end in an error, unless ``tolerant``: then see :meth:`Stream.flaws`.
+    """
+    try:
+        file = _CountingFile(path, on_read)
+    except OSError as error:
+        raise AskonceError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    with file:
+        name = Path(path.name) if tolerant else path
+        yield Stream(name, _Gunzipped(name, file) if path.suffix == ".gz" else file, tolerant)
+
+
+class Stream:
+    """The content of a file in pieces of bounded size."""
+
+    def __init__(self, name: Path, raw: "_CountingFile | _Gunzipped", tolerant: bool) -> None:
+        self.name, self._tolerant = name, tolerant
+        self._raw, self._buffer = raw, io.BufferedReader(raw, CHUNK)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Many whole lines at a time; only a line longer than a record may be is cut."""
+        while chunk := self._buffer.read(CHUNK):
+            if len(chunk) == CHUNK and not chunk.endswith(b"\n"):
+                chunk += self._buffer.readline(LONGEST_RECORD)
+            yield chunk
+
+    def lines(self, longest: int | None = None) -> Iterator[bytes]:
+        """One line at a time; of a line longer than a record may be, only the start."""
+        longest, number = longest or LONGEST_RECORD, 0
+        while line := self._buffer.readline(longest + 1):
+            rest, length, number = line, len(line), number + 1
+            if not line.endswith(b"\n"):
+                self._refuse_flaw(number)
+            while len(rest) > longest and not rest.endswith(b"\n"):
+                refuse_gap(self.name, length)
+                rest = self._buffer.readline(longest + 1)
+                length += len(rest)
+            yield line
+        self._refuse_flaw(number + 1)
+
+    def _refuse_flaw(self, line: int) -> None:
+        for flaw in self.flaws(line) if not self._tolerant else ():
+            raise flaw
+
+    def texts(self, longest: int | None = None) -> Iterator[tuple[int, str] | DataError]:
+        """Numbered lines of UTF-8 without line ends; an error in place of each unreadable line."""
+        longest, number = longest or LONGEST_RECORD, 0
+        for number, raw in enumerate(self.lines(longest), start=1):
+            if len(raw) > longest:
+                limit = f"lines of at most {longest:,} bytes"
+                yield DataError(self.name, limit, "a longer one", number)
+                continue
+            try:
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                bad = raw[error.start : error.start + 10]
+                yield DataError(self.name, "UTF-8 text", bad, number)
+            else:
+                yield number, text.rstrip("\r\n")
+        yield from self.flaws(number + 1)
+
+    def flaws(self, line: int | None = None) -> Iterator[DataError]:
+        """After reading: an error if the file was cut off or damaged."""
+        if self._raw.flaw is not None:
+            yield DataError(self.name, "a whole gzip file", self._raw.flaw, line)
+
+
+def refuse_gap(name: Path, length: int) -> None:
+    """Give up on a file that goes on and on without a record."""
+    if length > LONGEST_GAP:
+        raise DataError(name, "a record", f"none in {LONGEST_GAP:,} bytes")
+
+
+def refuse_expansion(path: Path, packed: int, unpacked: int) -> None:
+    """Give up on a file that decompresses to far more than text could."""
+    if unpacked > SMALL and unpacked > MAX_RATIO * packed:
+        sizes = f"{unpacked:,} bytes from {packed:,}"
+        raise DataError(path.name, f"at most {MAX_RATIO} times its packed size", sizes)
+
+
+class _CountingFile(io.FileIO):
+    flaw: str | None = None
+
+    def __init__(self, path: Path, on_read: Callable[[int], None] | None) -> None:
+        super().__init__(path)
+        self._on_read = on_read
+
+    def readinto(self, buffer: bytearray | memoryview) -> int | None:  # type: ignore[override]
+        count = super().readinto(buffer)
+        if self._on_read is not None:
+            self._on_read(count or 0)
+        return count
+
+
+class _Gunzipped(io.RawIOBase):
+    """A gzip file that ends where it is damaged, and is refused if it expands like no text does."""
+
+    def __init__(self, name: Path, packed: _CountingFile) -> None:
+        self.flaw: str | None = None
+        self._name, self._packed, self._count = name, packed, 0
+        self._inner = gzip.GzipFile(fileobj=io.BufferedReader(packed, CHUNK))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        try:
+            data = self._inner.read1(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            self.flaw = str(error).lower()
+            return 0
+        buffer[: len(data)] = data
+        self._count += len(data)
+        refuse_expansion(self._name, self._packed.tell(), self._count)
+        return len(data)
+
+
+def raise_errors(records: Iterable[T | DataError]) -> Iterator[T]:
+    """The records of a reader, raising the first error among them."""
+    for record in records:
+        if isinstance(record, DataError):
+            raise record
+        yield record
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file, numbered from 1, without line ends; an empty file is an error."""
+    number = 0
+    with open_stream(path) as stream:
+        for number, line in raise_errors(stream.texts(LONGEST_GAP)):
+            yield number, line
+    if number == 0:
+        raise DataError(path, "at least one line", "an empty file")
+
+
+def rows(path: Path, columns: int, separator: str | None = "\t") -> Iterator[tuple[int, list[str]]]:
     """The fields of each line of a table that must have exactly this many columns."""
     for number, line in numbered_lines(path):
         fields = line.split(separator)
@@ -111,15 +222,16 @@ def rows(path: Path, columns: int, separator: str = "\t") -> Iterator[tuple[int,
 
 
 def whole_text(path: Path) -> str:
-    """The decoded content of a file that is not read by lines (XML, JSON)."""
+    """The decoded content of a file that is not read line by line (XML, JSON)."""
     return "\n".join(line for _, line in numbered_lines(path))
 
 
-def _decode(path: Path, number: int, raw: bytes) -> str:
+def json_value(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+    """The content of a JSON file."""
     try:
-        return raw.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(path, "UTF-8 text", raw[error.start : error.start + 10], number) from None
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(path, "JSON", str(error)) from None
 
 
 @contextmanager

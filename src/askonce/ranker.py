@@ -1,6 +1,6 @@
-"""A trained model ready for use: rank answers, score pairs, encode texts, say why; save and load.
+"""A trained model with its vocabulary: rank, score pairs, encode, explain, save and load.
 
-The methods have the argument names and return values that sentence-transformers made usual.
+Argument names and return values follow sentence-transformers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ from askonce.text.lexicon import Lexicon
 from askonce.types import Pool, Post
 
 Text = str | Post
-COMPARED_VALUES = 10_000_000  # of two tables of vectors that are compared at a time
-KEPT_BYTES = 2_000_000_000  # of states that scoring many pools may keep in memory
-READ_TOGETHER = 2_048  # candidates that are sorted by length and read in batches
+COMPARED_VALUES = 10_000_000  # numbers in an (n, m, D) block of vectors compared at a time
+CACHED_BYTES = 2_000_000_000  # of states while scoring many pools
+READ_TOGETHER = 2_048  # candidates sorted by length and read in batches
 
 
 @dataclass(frozen=True)
 class WordsExplained:
-    """The words of one text and how much each counts, in the sense that ``kind`` names."""
+    """The words of one text with their weights; ``kind`` says what the weights measure."""
 
     kind: str
     side: Side
@@ -38,17 +38,14 @@ class WordsExplained:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a pair got its score: one entry for each thing that the model weighs words by."""
+    """Why a pair got its score: one entry for each kind of word weights of the model."""
 
     score: float
     words: list[WordsExplained]
 
 
 class Ranker:
-    """A model with its vocabulary and settings.
-
-    ``threads`` limits the processor cores that torch uses, for the whole process.
-    """
+    """A model with its vocabulary and settings."""
 
     def __init__(
         self,
@@ -56,14 +53,11 @@ class Ranker:
         model: Matcher,
         lexicon: Lexicon,
         card: Mapping[str, Any] | None = None,
-        threads: int | None = None,
     ) -> None:
         self.name = name
         self.model = model.eval()
         self.lexicon = lexicon
-        self.card = dict(card or {})  # what the model card tells: data, figures, time
-        if threads is not None:
-            torch.set_num_threads(threads)
+        self.card = dict(card or {})  # for the model card: data, figures, time
         self.model.prepare()
 
     @classmethod
@@ -76,7 +70,7 @@ class Ranker:
         seed: int = 1,
     ) -> "Ranker":
         """An untrained ranker: a registered model with seeded weights and these word vectors."""
-        kind: Any = MODELS[name]  # every model is made of its Config and Words
+        kind: Any = MODELS[name]  # a class made from its Config and EmbeddingInit
         config = settings(kind.Config, options or {}, "model.")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -84,12 +78,12 @@ class Ranker:
         return cls(MODELS.resolve(name), model, lexicon)
 
     @classmethod
-    def load(cls, folder: Path | str, threads: int | None = None) -> "Ranker":
+    def load(cls, folder: Path | str) -> "Ranker":
         """A ranker from its folder; nothing in the folder is executed."""
         from askonce.ranker_folder import read
 
         name, model, lexicon, card = read(Path(folder))
-        return cls(name, model, lexicon, card, threads)
+        return cls(name, model, lexicon, card)
 
     def save(self, folder: Path | str) -> None:
         """Write settings, vocabulary, weights and a model card into a folder."""
@@ -108,15 +102,13 @@ class Ranker:
         return_documents: bool = False,
         batch_size: int = 128,
     ) -> list[dict[str, Any]]:
-        """Sort documents by score: ``{"corpus_id", "score"}``, and ``"text"`` when asked for."""
-        scores = self._scores(
-            self._query(query), [self._document(d) for d in documents], batch_size
-        )
+        """Documents by score: ``{"corpus_id", "score"}``, and ``"text"`` on request."""
+        scores = self._scores(self._ids(query), [self._ids(d) for d in documents], batch_size)
         order = np.argsort(-scores, kind="stable")[:top_k]
         ranked: list[dict[str, Any]] = []
-        for place in order.tolist():
-            hit = {"corpus_id": place, "score": float(scores[place])}
-            ranked.append(hit | {"text": _post(documents[place]).text} if return_documents else hit)
+        for row in order.tolist():
+            hit = {"corpus_id": row, "score": float(scores[row])}
+            ranked.append(hit | {"text": _post(documents[row]).text} if return_documents else hit)
         return ranked
 
     def predict(
@@ -128,14 +120,14 @@ class Ranker:
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
     ) -> Any:  # noqa: ANN401 - a score, an array or a tensor, as the arguments say
-        """Scores of (query, document) pairs; of one pair alone, one score."""
+        """Scores of (query, document) pairs; one score for a single pair."""
         if len(inputs) == 2 and isinstance(inputs[0], Text):
             one = cast(tuple[Text, Text], inputs)
             return self.predict([one], batch_size, activation_fn=activation_fn)[0]
         pairs = cast(Sequence[tuple[Text, Text]], inputs)
-        texts = {query: self._query(query) for query, _ in pairs if isinstance(query, str)}
-        queries = [texts[q] if isinstance(q, str) else self._query(q) for q, _ in pairs]
-        documents = [self._document(document) for _, document in pairs]
+        texts = {query: self._ids(query) for query, _ in pairs if isinstance(query, str)}
+        queries = [texts[q] if isinstance(q, str) else self._ids(q) for q, _ in pairs]
+        documents = [self._ids(document) for _, document in pairs]
         lengths = [len(q.text) + len(d.text) for q, d in zip(queries, documents, strict=True)]
         scores = torch.empty(len(queries))
         with torch.inference_mode():
@@ -158,18 +150,12 @@ class Ranker:
         convert_to_tensor: bool = False,
         normalize_embeddings: bool = False,
     ) -> Any:  # noqa: ANN401 - an array or a tensor, as the arguments say
-        """One vector per text; for one text alone, one vector. Only encoders have vectors."""
-        if isinstance(inputs, Text):
-            inputs = [inputs]
-            squeeze = True
-        else:
-            squeeze = False
-        vectors = self._encode(
-            [self._query(t) for t in inputs], batch_size, bool(show_progress_bar)
-        )
+        """One vector per text; a single vector for a single text. Only encoders have vectors."""
+        texts = [inputs] if isinstance(inputs, Text) else inputs
+        vectors = self._encode([self._ids(text) for text in texts], batch_size, show_progress_bar)
         if normalize_embeddings:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
-        vectors = vectors[0] if squeeze else vectors
+        vectors = vectors[0] if isinstance(inputs, Text) else vectors
         if convert_to_tensor:
             return vectors
         return vectors.cpu().numpy() if convert_to_numpy else list(vectors)
@@ -178,17 +164,15 @@ class Ranker:
     encode_document = encode
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401 - arrays
-        """Score of every vector of the first with every one of the second (n, m)."""
+        """Score of every vector in ``embeddings1`` with every one in ``embeddings2`` (n, m)."""
         one, other = torch.as_tensor(embeddings1), torch.as_tensor(embeddings2)
-        rows = max(1, COMPARED_VALUES // max(1, other.numel()))  # all at once would be (n, m, D)
+        rows = max(1, COMPARED_VALUES // max(1, other.numel()))
         with torch.inference_mode():
-            parts = [
-                self.encoder.similarity(some[:, None], other) for some in torch.split(one, rows)
-            ]
-        return torch.cat(parts)  # (n, m)
+            blocks = torch.split(one, rows)
+            return torch.cat([self.encoder.similarity(b[:, None], other) for b in blocks])  # (n, m)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401
-        """Score of each vector of the first with the one in the same place of the second (n,)."""
+        """Score of each vector in ``embeddings1`` with the same row of ``embeddings2`` (n,)."""
         with torch.inference_mode():
             return self.encoder.similarity(
                 torch.as_tensor(embeddings1), torch.as_tensor(embeddings2)
@@ -196,23 +180,23 @@ class Ranker:
 
     @property
     def encoder(self) -> Encoder:
-        """The model as an encoder; an error for one that compares both texts together."""
+        """The model as an encoder; an error for a pair model."""
         if not isinstance(self.model, Encoder):
             raise NotAnEncoder(
                 f"{self.name!r} compares both texts together, so it has no vectors; "
-                "use rank or predict, or choose an encoder of `askonce models`"
+                "use rank or predict, or choose an encoder from `askonce models`"
             )
         return self.model
 
     def explain(self, question: Text, answer: Text) -> Explanation:
-        """The words that the model weighs in both texts, with their weights."""
+        """The words of both texts with the weights that the model gives them."""
         query, candidate = _post(question), _post(answer)
         batches = self._posts([query]), self._posts([candidate])
         with torch.inference_mode():
             score = float(self.model(*batches)[0])
-            weighed = self.model.inspect(*batches)
+            weights_of_words = self.model.inspect(*batches)
         explained = []
-        for entry in weighed:
+        for entry in weights_of_words:
             post = query if entry.side == "query" else candidate
             fields = {"title": [post.title], "body": [post.body], "text": [post.title, post.body]}
             words = [word for part in fields[entry.view] for word in self.lexicon.words(part)]
@@ -226,38 +210,38 @@ class Ranker:
         posts = {post.id: post for pool in pools for post in pool.candidates}
         with torch.inference_mode():
             for known in self._read_in_parts(list(posts.values()), batch_size):
-                for pool, found in zip(pools, scores, strict=True):
+                for pool, pool_scores in zip(pools, scores, strict=True):
                     here = [i for i, post in enumerate(pool.candidates) if post.id in known]
                     if here:
                         query = self.model.read(self._posts([pool.query]), "query")
                         rows = [known[pool.candidates[i].id] for i in here]
-                        found[here] = self._match_all(query, rows, batch_size)
-                known.clear()  # its memory is for the next part
+                        pool_scores[here] = self._match_all(query, rows, batch_size)
+                known.clear()  # frees memory for the next part
         return scores
 
     def _read_in_parts(self, posts: Sequence[Post], batch_size: int) -> Iterator[dict[str, States]]:
-        """What was read of candidates, by id, as many at a time as memory may hold."""
+        """States of candidates by id, as many at a time as fit in memory."""
         known: dict[str, States] = {}
         size = 0
         for start in range(0, len(posts), READ_TOGETHER):
-            some = posts[start : start + READ_TOGETHER]
-            numbers = [self.lexicon.numbers(post) for post in some]
-            for rows in _by_length([len(n.text) for n in numbers], batch_size):
-                states = self.model.read(self.batch([numbers[i] for i in rows]), "candidate")
-                for place, i in enumerate(rows):
-                    known[some[i].id] = row = states.row(place)
-                    size += row.nbytes
-            if size > KEPT_BYTES or start + READ_TOGETHER >= len(posts):
+            chunk = posts[start : start + READ_TOGETHER]
+            token_ids = [self.lexicon.numbers(post) for post in chunk]
+            for rows in _by_length([len(ids.text) for ids in token_ids], batch_size):
+                states = self.model.read(self.batch([token_ids[i] for i in rows]), "candidate")
+                for n, i in enumerate(rows):
+                    known[chunk[i].id] = state = states.row(n)
+                    size += state.nbytes
+            if size > CACHED_BYTES or start + READ_TOGETHER >= len(posts):
                 yield known
                 known, size = {}, 0
 
     def _scores(self, query: TokenIds, documents: list[TokenIds], batch_size: int) -> np.ndarray:
         scores = np.empty(len(documents), dtype=np.float32)
         with torch.inference_mode():
-            asked = self.model.read(self.batch([query]), "query")
+            query_state = self.model.read(self.batch([query]), "query")
             for rows in _by_length([len(d.text) for d in documents], batch_size):
-                found = self.model.read(self.batch([documents[i] for i in rows]), "candidate")
-                scores[rows] = self._match(asked, found)
+                states = self.model.read(self.batch([documents[i] for i in rows]), "candidate")
+                scores[rows] = self._match(query_state, states)
         return scores
 
     def _match_all(self, query: States, rows: list[States], batch_size: int) -> np.ndarray:
@@ -267,40 +251,37 @@ class Ranker:
         return scores
 
     def _match(self, query: States, candidates: States) -> np.ndarray:
-        same = torch.zeros(len(candidates.view), dtype=torch.long, device=self.device)
-        return self.model.match(query.select(same), candidates).float().cpu().numpy()
+        first = torch.zeros(len(candidates.view), dtype=torch.long, device=self.device)
+        return self.model.match(query.select(first), candidates).float().cpu().numpy()
 
-    def _encode(self, texts: list[TokenIds], batch_size: int, show: bool) -> Tensor:
+    def _encode(self, texts: list[TokenIds], batch_size: int, show: bool | None) -> Tensor:
         encoder = self.encoder
         batches = _shown(_by_length([len(t.title) + len(t.body) for t in texts], batch_size), show)
-        found: list[Tensor] = []
+        encoded: list[Tensor] = []
         order: list[int] = []
         with torch.inference_mode():
             for rows in batches:
-                found.append(encoder.encode(self.batch([texts[i] for i in rows])))
+                encoded.append(encoder.encode(self.batch([texts[i] for i in rows])))
                 order += rows
-        if not found:
+        if not encoded:
             return torch.empty(0, 0)
-        vectors = torch.cat(found)
-        places = torch.tensor(order, device=vectors.device)
-        return torch.empty_like(vectors).index_copy_(0, places, vectors)  # (n, D)
+        vectors = torch.cat(encoded)
+        index = torch.tensor(order, device=vectors.device)
+        return torch.empty_like(vectors).index_copy_(0, index, vectors)  # (n, D)
 
     @property
     def device(self) -> torch.device:
-        """Where the model is; training on a GPU moves it there."""
         return next(self.model.parameters()).device
 
     def batch(self, texts: Sequence[TokenIds]) -> Batch:
-        """Texts as one batch, where the model is."""
+        """Texts as one batch on the model's device."""
         return Batch(texts, self.device)
 
     def _posts(self, posts: Sequence[Post]) -> Batch:
         return self.batch([self.lexicon.numbers(post) for post in posts])
 
-    def _query(self, text: Text) -> TokenIds:
+    def _ids(self, text: Text) -> TokenIds:
         return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)
-
-    _document = _query
 
 
 def _post(text: Text) -> Post:
@@ -308,14 +289,14 @@ def _post(text: Text) -> Post:
 
 
 def _by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Places of texts of like length together, so that little is padded; the longest first."""
+    """Batches of rows of similar length, to avoid padding; the longest first."""
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
     for start in range(0, len(order), batch_size):
         yield order[start : start + batch_size]
 
 
 def _shown(batches: Iterator[list[int]], show: bool | None) -> Iterator[list[int]]:
-    """The batches, with a bar on stderr when it is asked for."""
+    """The batches, with a progress bar on stderr if ``show``."""
     if not show:
         return batches
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""The folder of a ranker: config.json, vocabulary.tsv, model.safetensors, README.md. Data only."""
+"""The folder of a ranker: config.json, vocabulary.tsv, model.safetensors, README.md; no code."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +29,8 @@ RETIRED: dict[str, tuple[object, ...]] = {
     "idf": (True,),
     "normalise": (True,),
 }
-LARGEST = 100_000  # of a whole number among the settings
-CALLS = 100  # of torch for each tensor of a model, when it is made
+LARGEST = 100_000  # that an integer setting may be
+CALLS = 100  # of torch per tensor, while a model is constructed
 CONFIG, VOCABULARY, WEIGHTS, CARD = (
     "config.json",
     "vocabulary.tsv",
@@ -42,7 +42,7 @@ CONFIG, VOCABULARY, WEIGHTS, CARD = (
 def write(
     folder: Path, name: str, model: Matcher, lexicon: Lexicon, card: Mapping[str, Any]
 ) -> None:
-    """Write every file of the folder, each whole or not at all; the settings come last."""
+    """Write every file of the folder atomically; the settings come last."""
     folder.mkdir(parents=True, exist_ok=True)
     config = {
         "format": FORMAT,
@@ -64,7 +64,7 @@ def write(
 def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
     """Name, model, lexicon and card of a saved ranker."""
     config = _config(folder / CONFIG)
-    kind: Any = MODELS[config["model"]]  # every model is made of its Config and Words
+    kind: Any = MODELS[config["model"]]  # a class made from its Config and EmbeddingInit
     vocabulary = Vocabulary.load(_need(folder / VOCABULARY))
     weights = _weights(_need(folder / WEIGHTS), len(vocabulary))
     words = EmbeddingInit.of(vocabulary, weights["words.weight"].numpy())
@@ -101,9 +101,9 @@ def _weights(path: Path, words: int) -> dict[str, Tensor]:
 
 
 class _NoNumbers(TorchFunctionMode):
-    """To fill a tensor does nothing; for tensors without content torch would load its compiler.
+    """Skips the initialisation of tensors; on meta tensors torch would load its compiler for it.
 
-    After ``most`` calls it is an error: a million layers would be built for hours.
+    More than ``most`` calls are an error: a million layers would take hours.
     """
 
     def __init__(self, most: int) -> None:
@@ -133,27 +133,26 @@ def _check_sizes(
     words: EmbeddingInit,
     weights: Mapping[str, Tensor],
 ) -> None:
-    """Settings must make the model whose weights these are, before memory is taken for it."""
+    """Check that settings and weights are of one model, before memory is allocated for it."""
     try:
-        # tensors that have a shape and no content
         with torch.device("meta"), _NoNumbers(CALLS * len(weights)):
             model = build(replace(words, vectors=words.vectors.to("meta")))
     except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise DataError(folder / CONFIG, f"settings of {config['model']!r}", reason) from None
     wanted = {name: list(value.shape) for name, value in model.state_dict().items()}
-    found = {name: list(value.shape) for name, value in weights.items()}
-    for name in sorted(wanted.keys() | found.keys()):
-        if wanted.get(name) != found.get(name):
+    actual = {name: list(value.shape) for name, value in weights.items()}
+    for name in sorted(wanted.keys() | actual.keys()):
+        if wanted.get(name) != actual.get(name):
             expected = f"the weights of {config['model']!r}: {name} of shape {wanted.get(name)}"
-            raise DataError(folder / WEIGHTS, expected, found.get(name, "nothing"))
+            raise DataError(folder / WEIGHTS, expected, actual.get(name, "nothing"))
 
 
 def _config(path: Path) -> dict[str, Any]:
     config = json_value(_need(path))
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        found = config.get("format") if isinstance(config, dict) else config
-        raise DataError(path, f"format {FORMAT}; a newer askonce may read it", found)
+        version = config.get("format") if isinstance(config, dict) else config
+        raise DataError(path, f"format {FORMAT}; a newer askonce may read it", version)
     wanted = {"model": str, "settings": dict, "tokeniser": str, "card": dict}
     for key, kind in wanted.items():
         if not isinstance(config.get(key), kind):
@@ -171,7 +170,7 @@ def _config(path: Path) -> dict[str, Any]:
 
 def _need(path: Path) -> Path:
     if not path.is_file():
-        raise AskonceError(f"{str(path.parent)!r} is no ranker folder: it has no {path.name}")
+        raise AskonceError(f"{str(path.parent)!r} is not a ranker folder: it has no {path.name}")
     return need_inside(path.parent, path.name)
 
 

@@ -1,4 +1,4 @@
-"""Find things by name. One decorator adds a thing, and there is no second place to touch."""
+"""Registries: look up classes and functions by name. A decorator registers a member."""
 
 import difflib
 import importlib
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A hint for an error message: the names that look most like the one that was typed."""
+    """A hint for an error message: the names most similar to what was typed."""
     names = sorted(names)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
@@ -21,9 +21,9 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 class Registry(Generic[T]):
-    """Names for the members of one package, which is imported in full at the first look-up.
+    """The named members of one package, which is imported in full at the first look-up.
 
-    Names are compared without case and with ``_`` read as ``-``.
+    Names ignore case, and ``_`` equals ``-``.
     """
 
     def __init__(self, kind: str, package: str) -> None:
@@ -34,7 +34,7 @@ class Registry(Generic[T]):
         self._imported = False
 
     def add(self, name: str, *aliases: str) -> Callable[[T], T]:
-        """Decorate a class or function to make it known as ``name``, and as each alias."""
+        """Decorate a class or function to register it by ``name`` and by each alias."""
 
         def register(member: T) -> T:
             if name in self._members:

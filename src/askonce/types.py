@@ -1,7 +1,7 @@
-"""The nouns of Askonce that hold no tensors: posts, pools, datasets."""
+"""Data types without tensors: posts, pools, datasets."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -13,7 +13,7 @@ ProtocolName = Literal["trec", "clean", "drop_no_pos"]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A question or an answer as written, with what a forum knows of it."""
+    """A question or an answer, with its forum data."""
 
     id: str
     title: str = ""
@@ -24,7 +24,10 @@ class Post:
     accepted: bool = False
     tags: tuple[str, ...] = ()
     created: str | None = None  # ISO 8601
-    html: str = ""  # the body as its author formatted it, unsafe; "" where the body is all there is
+    html: str = ""  # the formatted body, not sanitised; "" if the body is plain text
+    url: str | None = None  # where the post was published
+    author: str | None = None  # display name
+    author_url: str | None = None
 
     @property
     def text(self) -> str:
@@ -45,9 +48,9 @@ class Link:
 class Pool:
     """One query, its candidates and their labels: the unit of training and of evaluation.
 
-    ``labels`` are 0 for wrong and 1 or more for right. ``missed`` are right posts that the search
-    which made the pool did not find: no candidates, but they count as relevant, so that a metric
-    is not flattered by a weak first stage. ``given`` are scores that came with the data.
+    ``labels`` are 0 for irrelevant and 1 or more for relevant. ``missed`` are relevant posts that
+    the first-stage search did not retrieve: they are not candidates but count as relevant, so that
+    a weak first stage does not inflate metrics. ``given`` are scores published with the data.
     """
 
     query: Post
@@ -66,13 +69,13 @@ class Pool:
 
     @property
     def positives(self) -> tuple[Post, ...]:
-        """All right posts, found or missed."""
-        found = (c for c, label in zip(self.candidates, self.labels, strict=True) if label > 0)
-        return (*found, *self.missed)
+        """All relevant posts, retrieved or missed."""
+        retrieved = (c for c, label in zip(self.candidates, self.labels, strict=True) if label > 0)
+        return (*retrieved, *self.missed)
 
     @property
     def negatives(self) -> tuple[Post, ...]:
-        """The candidates that are wrong."""
+        """The irrelevant candidates."""
         pairs = zip(self.candidates, self.labels, strict=True)
         return tuple(c for c, label in pairs if label <= 0)
 
@@ -82,7 +85,7 @@ Split = Sequence[Pool]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Named splits of Pools, and which of them to train on, to choose on and to report on."""
+    """Named splits of Pools, and which of them are train, dev and test."""
 
     name: str
     splits: Mapping[str, Split]
@@ -91,22 +94,20 @@ class Dataset:
     test: str = "test"
     protocol: ProtocolName = "trec"
     tokeniser: TokeniserName = "words"
-    corpus: Sequence[Post] = field(
-        default=()
-    )  # the whole answer space, where it is more than the pools
+    corpus: Sequence[Post] = ()  # all possible candidates, where they are more than the pools
 
     def role(self, role: Literal["train", "dev", "test"]) -> Split:
-        """The split to train on, to choose on or to report on; TrecQA trains on ``train-all``."""
+        """The split for a role; TrecQA, for one, trains on ``train-all``."""
         return self.splits[getattr(self, role)]
 
     def split(self, name: str) -> Split:
-        """A split by its own name, or by its role where no split has that name."""
+        """A split by its name, or by its role if no split has that name."""
         roles = {"train": self.train, "dev": self.dev, "test": self.test}
         return self.splits[name if name in self.splits else roles.get(name, name)]
 
     @cached_property
     def posts(self) -> dict[str, Post]:
-        """Every candidate of every split and of the corpus by id, each once."""
+        """Every candidate of every split and of the corpus, by id."""
         posts = {post.id: post for post in self.corpus}
         for post in candidates(pool for split in self.splits.values() for pool in split):
             posts.setdefault(post.id, post)
@@ -114,7 +115,7 @@ class Dataset:
 
 
 def candidates(pools: Iterable[Pool]) -> Iterator[Post]:
-    """Every post that may be ranked in some pool; a post of several pools comes several times."""
+    """Every candidate or missed post; a post of several pools is repeated."""
     for pool in pools:
         yield from pool.candidates
         yield from pool.missed

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.adapters import similarity
+from askonce.adapters.common import RankerSimilarity
 from askonce.errors import MissingExtra
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
@@ -34,14 +34,23 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(name, monk
         import_module(f"askonce.adapters.{name}")
 
 
+class Adapter(RankerSimilarity):
+    def __init__(self, ranker):
+        self._ranker = ranker
+
+    @property
+    def ranker(self):
+        return self._ranker
+
+
 def test_a_table_of_scores_is_made_in_parts(monkeypatch):
     texts = ["oil the chain", "patch the tube", "true the wheel", "fit new pads"]
     lexicon = Lexicon.build([Post(text, title=text) for text in texts])
     vectors = np.random.default_rng(1).normal(0, 0.1, (len(lexicon.vocabulary), 8))
     ranker = Ranker.create("hyperqa", lexicon, vectors, {"dim": 8})
-    found = ranker.encode(texts)
+    found, adapter = ranker.encode(texts), Adapter(ranker)
     whole = ranker.similarity(found, found[:3])
     for values in (1, 50, 10**6):
         monkeypatch.setattr("askonce.ranker.COMPARED_VALUES", values)
-        torch.testing.assert_close(similarity.similarity(ranker, found, found[:3]), whole)
-    assert similarity.similarity(ranker, found[0], found[1]).shape == (1, 1)
+        torch.testing.assert_close(adapter.similarity(found, found[:3]), whole)
+    assert adapter.similarity(found[0], found[1]).shape == (1, 1)

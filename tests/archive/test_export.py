@@ -31,6 +31,9 @@ def back(form, place):
 def test_what_is_exported_imports_as_it_was(tmp_path, form, name):
     archive = open_archive("bicycles")
     archive.write([Post("x", "t", "b\n é\t🚲", html="<p>b</p>", tags=("ö",), score=0)])
+    archive.write(
+        [Post("y", "t", url="https://x.example/y", author="Ada", author_url="http://a.b")]
+    )
     export(archive, tmp_path / name, form)
     assert_equal(archive, back(form, tmp_path / name))
     if form == "jsonl":
@@ -78,7 +81,7 @@ posts = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(posts, max_size=5, unique_by=lambda post: post.id))
 def test_any_post_survives_both_ways(tmp_path_factory, written):
     archive = Archive.in_memory()

@@ -5,7 +5,7 @@ import pytest
 
 from askonce.baselines import BASELINES
 from askonce.baselines.base import Material
-from askonce.baselines.tfidf import TfIdf
+from askonce.baselines.lexical import TfIdf
 from askonce.errors import AskonceError
 from askonce.types import Dataset, Pool, Post
 
@@ -95,5 +95,5 @@ def test_tfidf_is_the_cosine_of_the_formula(dataset):
 def test_ngrams_do_not_run_from_one_text_into_the_next(dataset):
     baseline = BASELINES["tfidf-2"]()
     baseline.fit(Material(dataset))
-    counts = baseline._counts(["a b", "c d"])
+    counts = baseline._vectors[0].transform(["a b", "c d"])
     assert counts.sum(1).ravel().tolist() == [[3.0, 3.0]]

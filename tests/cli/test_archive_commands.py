@@ -40,7 +40,7 @@ def test_import_twice_info_and_export(tmp_path, dump):
 
     described = run_json("info", archive)
     assert described["archive"] == "x"
-    assert described["change"] == 2
+    assert (described["format"], described["change"]) == (2, 2)
     assert described["counts"]["questions"] == described["counts"]["answers"] == 1
     assert described["years"] == [
         {"year": "2021", "questions": 1, "answers": 0},
@@ -60,12 +60,12 @@ def test_import_twice_info_and_export(tmp_path, dump):
 def test_people_read_counts_on_stdout_and_damage_on_stderr(tmp_path, dump):
     result = run("import", "jsonl", dump, "--into", tmp_path / "x.askonce")
     assert "2 added, 0 changed, 0 unchanged; 0 links" in result.stdout
-    assert "1 damaged records were passed over" in result.stderr
+    assert "1 damaged records were skipped" in result.stderr
     assert "a.jsonl, line 3" in result.stderr
     assert "line 3" not in result.stdout
     shown = run("info", tmp_path / "x.askonce").stdout
     assert "1  questions" in shown
-    assert "2021" in shown
+    assert "2021" in shown and "format 2" in shown
 
 
 def test_indexes_and_models_are_named(tmp_path, dump):
@@ -79,6 +79,8 @@ def test_indexes_and_models_are_named(tmp_path, dump):
     assert described["indexes"] == {"lexical": {"change": 2}, "broken": None}
     assert described["models"] == ["cabin-1"]
     assert set(described["bytes"]) == {"posts", "index", "all"}
+    (archive / "archive.sqlite3.backup-1").write_bytes(b"x" * 100)
+    assert run_json("info", archive)["bytes"]["backup"] == 100
     assert "cabin-1" in run("info", archive).stdout
 
 

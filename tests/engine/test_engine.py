@@ -130,7 +130,7 @@ def test_what_other_processes_write_is_found_within_a_second_or_so(folder, wait_
     with Engine.open(folder, background=True) as engine:
         other = Archive.open(folder)
         other.write([Post("other", title="qqq rattle")])
-        wait_for(lambda: titles(engine.similar("qqq rattle", 1)) == ["other"], 5)
+        wait_for(lambda: titles(engine.similar("qqq rattle", 1)) == ["other"], 60)
         other.close()
 
 
@@ -147,7 +147,7 @@ def test_new_models_are_swapped_in_while_it_runs(folder, leave_models, wait_for)
         assert {entry.kind for entry in engine.why("squealing brakes", hit.post.id).words}
         second = leave_models(engine.archive, folder)
         wait_for(lambda: engine.status().model == second, 30)
-        wait_for(lambda: not list((folder / "index").glob(f"vectors-*-{first}")), 5)
+        wait_for(lambda: not list((folder / "index").glob(f"vectors-*-{first}")), 60)
         models = engine.models()
         assert models["current"] == second and models["tasks"]["questions"]["encoder"]
 

@@ -40,9 +40,9 @@ def test_two_servers_share_one_truth(address, tmp_path, wait_for):
             assert engine.answers(asked) == memory.answers(asked)
         one.write([Post("new", title="zyxwv gearbox whistles")])
         assert ids(one.similar("zyxwv", 1)) == ["new"]
-        wait_for(lambda: ids(two.similar("zyxwv", 1)) == ["new"], 5)
+        wait_for(lambda: ids(two.similar("zyxwv", 1)) == ["new"], 60)
         two.delete(["new"])
-        wait_for(lambda: ids(one.similar("zyxwv", 1)) == [], 5)
+        wait_for(lambda: ids(one.similar("zyxwv", 1)) == [], 60)
         with pytest.raises(AskonceError, match="belong to process"):
             Engine.open(address, folder=tmp_path / "one", exclusive=True)
 
@@ -59,7 +59,7 @@ def test_a_lost_database_is_told_and_found_again(address, postgres, tmp_path, wa
             ):
                 with pytest.raises(ArchiveUnavailable, match=r"^archive 'postgres'"):
                     work()
-            wait_for(lambda: told, 5)
+            wait_for(lambda: told, 60)
         finally:
             postgres.start()
         assert engine.similar("brakes")

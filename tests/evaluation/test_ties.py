@@ -24,7 +24,7 @@ def orders(scores):
             yield {document: -float(rank) for rank, document in enumerate(order)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judgements, tied)
 def test_expected_is_the_mean_over_all_orders(judged, scores):
     expected = values(judged, scores, "expected")
@@ -33,7 +33,7 @@ def test_expected_is_the_mean_over_all_orders(judged, scores):
         assert expected[metric] == pytest.approx(fmean(v[metric] for v in every), abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judgements, tied)
 def test_worst_and_best_are_the_extremes_over_all_orders(judged, scores):
     every = [values(judged, order, "trec") for order in orders(scores)]

@@ -13,7 +13,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1,
 scores = st.floats(allow_nan=False, allow_infinity=False, width=32).map(float) | st.floats(-1, 1)
 runs = st.dictionaries(words, st.dictionaries(words, scores, min_size=1), min_size=1)
 labels = st.dictionaries(words, st.dictionaries(words, st.integers(-2, 9), min_size=1), min_size=1)
-same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @same_folder

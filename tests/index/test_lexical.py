@@ -173,7 +173,7 @@ def test_many_single_posts_do_not_become_many_segments(tmp_path):
     assert index._searcher.num_segments < 20
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.text(alphabet="abc ", min_size=1, max_size=12), min_size=1, max_size=8))
 def test_scores_are_bm25(texts):
     """Against the formula, k1 = 1.2 and b = 0.75; lengths under 40 words are kept exactly."""

@@ -94,7 +94,7 @@ def test_gradients(name):
 
 @pytest.mark.parametrize("name", CELLS)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_text_read_in_two_parts_is_the_text_read_at_once(name, data):
     cell = make_cell(name)
     first = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.config import settings as read_settings
@@ -128,7 +128,6 @@ lengths = st.integers(1, 60)
 
 
 @given(lengths, lengths, st.sampled_from(ALIGNMENTS[:3]))
-@settings(deadline=None)
 def test_every_word_finds_a_place_within_its_partner_and_never_goes_back(own, partner, alignment):
     place = aligned(torch.tensor([own]), torch.tensor([partner]), own + 2, alignment)[:, 0]
     assert place.min() >= 0 and place.max() < partner
@@ -138,7 +137,6 @@ def test_every_word_finds_a_place_within_its_partner_and_never_goes_back(own, pa
 
 
 @given(lengths, st.integers(1, 5))
-@settings(deadline=None)
 def test_proportional_is_the_printed_formula_where_that_stays_inside(own, ratio):
     printed = torch.arange(1, own + 1) * ratio - 1
     found = aligned(torch.tensor([own]), torch.tensor([own * ratio]), own, "proportional")
@@ -160,7 +158,7 @@ def test_soft_alignment_by_hand():
     z, values, gates = own["values"], partner["values"], partner["gates"]
     weights = torch.stack([(z[0, 1] * value).sum() for value in values[0]]).softmax(0)
     wanted = sum(w * g for w, g in zip(weights, gates[0], strict=True))
-    torch.testing.assert_close(model.lent(own, partner)[1, 0], wanted)
+    torch.testing.assert_close(model.partner_gates(own, partner)[1, 0], wanted)
 
 
 @pytest.mark.parametrize("kind", FAMILY)

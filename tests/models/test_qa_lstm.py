@@ -117,7 +117,7 @@ def test_window_convolution_equals_conv1d(padding, width, bias):
     torch.testing.assert_close(layer(vectors), expected, atol=1e-6, rtol=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5),
     width=st.integers(1, 5),

@@ -79,7 +79,7 @@ pairs = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
 
 
 @given(pairs)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_compare_aggregate_is_its_plain_version(pairs):
     model = aggregating()
     with torch.inference_mode():
@@ -89,7 +89,7 @@ def test_compare_aggregate_is_its_plain_version(pairs):
 
 
 @given(pairs)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_attentive_pooling_is_its_plain_version(pairs):
     model = attentive(ApCnn)
     with torch.inference_mode():

@@ -15,14 +15,14 @@ def test_compare_two_rankers(open_page, modelled):
     page.locator(".ranked").first.wait_for()
     lists = page.locator(".ranking")
     assert lists.count() == 2
-    assert re.search(r"\d+ of 10 hits in common", page.locator(".verdict").inner_text())
+    assert re.search(r"\d+ of 10 results in common", page.locator(".verdict").inner_text())
     left = lists.first.locator(".ranked").evaluate_all("rows => rows.map((r) => r.dataset.id)")
     for place, row in enumerate(lists.last.locator(".ranked").all()):
         name, mark = row.get_attribute("data-id"), row.locator(".move").inner_text()
         if name not in left:
             assert mark == "only here"
         elif left.index(name) == place:
-            assert mark == "same place"
+            assert mark == "same rank"
         else:
             moved = left.index(name) - place
             way = "up" if moved > 0 else "down"
@@ -31,7 +31,7 @@ def test_compare_two_rankers(open_page, modelled):
     page.wait_for_url("**right=bm25**")
     page.locator(".move-up, .move-down, .move-new").first.wait_for(state="detached")
     summary = page.locator(".verdict").inner_text()
-    assert summary == "10 of 10 hits in common; the first hit is the same."
+    assert summary == "10 of 10 results in common, same top result."
 
 
 def test_compare_answers_from_the_keyboard(open_page, modelled):
@@ -55,9 +55,9 @@ def test_the_overview_shows_what_the_server_counts(open_page, bare):
     assert page.locator(".tile dd").first.inner_text() == str(told["counts"]["questions"])
     drawn = page.locator(".chart path").first.get_attribute("d")
     assert drawn.count("L") == len(told["growth"]) - 1
-    page.get_by_text("Show the numbers").click()
+    page.get_by_text("Show data").click()
     assert page.locator(".numbers tbody tr").count() == len(told["growth"])
-    unanswered = page.get_by_label("Unanswered, with a likely answer elsewhere")
+    unanswered = page.get_by_label("Unanswered questions")
     assert told["unanswered"][0]["title"] in unanswered.inner_text()
     likely = unanswered.locator(".likely").first
     likely.get_by_role("link").click()
@@ -70,7 +70,7 @@ def test_the_overview_with_a_model_finds_duplicates(open_page, modelled):
     page = open_page(modelled + "?view=archive")
     page.locator(".tiles").wait_for()
     found = httpx.get(f"{modelled}api/overview").json()["duplicates_found"]
-    part = page.get_by_label("Likely duplicates that nobody marked")
+    part = page.get_by_label("Likely duplicates, not marked yet")
     assert part.locator(".hit").count() == min(6, len(found))
     if found:
         assert found[0]["title"] in part.inner_text()
@@ -81,7 +81,7 @@ def test_without_a_model_the_model_page_says_how_to_get_one(open_page, bare):
     page = open_page(bare + "?view=model")
     page.get_by_role("heading", name="BM25 is in service").wait_for()
     assert "askonce train" in page.locator(".serving").inner_text()
-    assert "search is up to date" in page.locator(".serving").inner_text()
+    assert "index is up to date" in page.locator(".serving").inner_text()
     assert page.locator("#status").inner_text() == "BM25, no model yet"
 
 
@@ -89,11 +89,11 @@ def test_the_model_page_shows_figures_beside_bm25_and_curves(open_page, modelled
     page = open_page(modelled + "?view=model")
     page.get_by_role("heading", name="Model 0001 is in service").wait_for()
     part = page.get_by_label("Similar questions")
-    assert "MAP 0.660 on dev, BM25 has 0.580: +14 %" in part.inner_text()
+    assert "MAP 0.660 on dev, compared to 0.580 for BM25: +14 %" in part.inner_text()
     row = part.locator(".figures").first.locator(".in-service")
-    assert row.inner_text().startswith("All together")
+    assert row.inner_text().startswith("Combined")
     assert "0.660" in row.inner_text() and "+0.080" in row.inner_text()
-    assert "Learnt from marked duplicates · 120 training questions" in part.inner_text()
+    assert "Trained on marked duplicates · 120 training questions" in part.inner_text()
     assert part.locator(".chart").count() == 2
     assert part.locator(".chart path").first.get_attribute("d").count("L") == 11
     assert part.locator(".best").count() == 1
@@ -106,7 +106,7 @@ def test_a_running_training_is_shown_and_its_end(open_page, modelled, modelled_a
     told |= {"loss": 0.25, "share": 0.4, "history": []}
     progress.write_text(json.dumps(told), "utf-8")
     page = open_page(modelled + "?view=model")
-    page.get_by_role("heading", name="A model is being trained").wait_for()
+    page.get_by_role("heading", name="Training in progress").wait_for()
     bar = page.get_by_role("progressbar")
     assert float(bar.get_attribute("value")) == 0.4
     words = "Answers · the encoder · epoch 3 · 50 of 100 · loss 0.250"

@@ -91,11 +91,11 @@ def test_the_theme_follows_the_system_until_it_is_chosen(open_page, bare):
     page.emulate_media(color_scheme="light")
     assert root.get_attribute("data-theme") == "light"
     assert page.evaluate(ground) != dark
-    page.get_by_role("button", name="Switch to dark colours").click()
+    page.get_by_role("button", name="Switch to dark theme").click()
     assert page.evaluate(ground) == dark
     page.reload()
     assert root.get_attribute("data-theme") == "dark"
-    assert page.get_by_role("button", name="Switch to light colours").is_visible()
+    assert page.get_by_role("button", name="Switch to light theme").is_visible()
 
 
 def tab_to(page, selector, most=80):

@@ -32,14 +32,14 @@ def running(engine: Engine, settings: ServerSettings) -> Iterator[httpx.Client]:
         thread.start()
         try:
             until(lambda: server.started)
-            with httpx.Client(base_url=address_of(listener), timeout=20) as client:
+            with httpx.Client(base_url=address_of(listener), timeout=60) as client:
                 yield client
         finally:
             server.should_exit = True
             thread.join()
 
 
-def until(happened: Callable[[], bool], seconds: float = 20) -> None:
+def until(happened: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "waited in vain"
@@ -58,7 +58,7 @@ def process(
         line = started.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+", line)
         assert found, line + (started.stderr.read() if started.stderr else "")
-        with httpx.Client(base_url=found[0], timeout=20) as client:
+        with httpx.Client(base_url=found[0], timeout=60) as client:
             yield started, client
     finally:
         started.kill()

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askonce.server.routes.models import _coded
+from askonce.cli.ask import as_json
+from askonce.server.routes.models import _encoded
 
 QUESTION = "my back wheel keeps losing air overnight"
 
@@ -31,6 +32,17 @@ def test_similar_questions_are_those_of_the_engine(reading, bicycles):
     assert first["score"] == pytest.approx(hits[0].score)
     assert first["votes"] == hits[0].post.score and first["tags"] == list(hits[0].post.tags)
     assert all(len(hit["excerpt"]) <= 241 for hit in found["similar"])
+
+
+def test_a_hit_has_the_same_fields_in_python_over_http_and_as_json(reading, bicycles):
+    over_http = get(reading, "/api/ask", q=QUESTION, k=5)
+    similar, answers = bicycles.ask(QUESTION, 5)
+    assert over_http["similar"] == [hit.model_dump(mode="json") for hit in similar]
+    assert over_http["answers"] == [hit.model_dump(mode="json") for hit in answers]
+    printed = json.loads(json.dumps(as_json(similar, answers)))
+    for kind in ("similar", "answers"):
+        for hit, shown in zip(over_http[kind], printed[kind], strict=True):
+            assert shown == {field: hit[field] for field in shown}
 
 
 def test_answers_are_those_of_the_engine(reading, bicycles):
@@ -184,6 +196,6 @@ def refs(holder, schemas):
 
 def test_embeddings_as_base64_hold_the_same_numbers():
     vector = np.array([0.5, -1.25, 3.0], dtype=np.float32)
-    assert np.frombuffer(base64.b64decode(_coded(vector, "base64")), "<f4").tolist() == [
-        *_coded(vector, "float")
+    assert np.frombuffer(base64.b64decode(_encoded(vector, "base64")), "<f4").tolist() == [
+        *_encoded(vector, "float")
     ]

@@ -124,7 +124,7 @@ def test_keys_of_a_file(tmp_path):
     assert WRITE not in str(told.value)
     with pytest.raises(AskonceError, match="an API key of 5 characters"):
         read_keys({"ASKONCE_API_KEY": "short"})
-    with pytest.raises(AskonceError, match="cannot read the API keys"):
+    with pytest.raises(AskonceError, match="cannot read the API key file"):
         read_keys({}, tmp_path / "none")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from askonce.archive import Archive
 from askonce.cli import serve
+from askonce.engine.lifecycle.following import Event
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
 from askonce.types import Post
@@ -67,7 +68,7 @@ def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, serv
         assert line.startswith("askonce: ") and "small" in line
         port = client.base_url.port
         assert refused("bicycles", "--port", port) == (
-            f"askonce: cannot listen at 127.0.0.1 port {port}: address already in use; "
+            f"askonce: cannot listen on 127.0.0.1 port {port}: address already in use; "
             "choose another with --port"
         )
 
@@ -86,6 +87,23 @@ def test_open_writes_to_the_world_need_to_be_wanted(monkeypatch):
         serve.command("bicycles", host="0.0.0.0", port=0)
 
 
+def test_progress_is_printed_now_and_then_and_other_messages_always(capsys):
+    now = [0.0]
+    say = serve._Messages(lambda: now[0])
+    for number in range(0, 4000, 1000):
+        say(Event("indexing questions", number, 4000))
+    now[0] = 6.0
+    say(Event("indexing questions", 4000, 4000))
+    say(Event("indexing answers", 0, 9))
+    say(Event("loading the encoder"))
+    assert capsys.readouterr().err.splitlines() == [
+        "indexing questions: 0 of 4,000",
+        "indexing questions: 4,000 of 4,000",
+        "indexing answers: 0 of 9",
+        "loading the encoder",
+    ]
+
+
 def test_an_archive_that_is_not_there(tmp_path):
     with pytest.raises(AskonceError, match="no archive"):
         serve.command(str(tmp_path / "none.askonce"), port=0)
@@ -93,7 +111,7 @@ def test_an_archive_that_is_not_there(tmp_path):
 
 def test_a_host_that_is_not_ours(monkeypatch):
     monkeypatch.setenv("ASKONCE_API_KEY", "0123456789abcdef")
-    with pytest.raises(AskonceError, match=r"cannot listen at no\.such\.host\.invalid port 0"):
+    with pytest.raises(AskonceError, match=r"cannot listen on no\.such\.host\.invalid port 0"):
         serve.command("bicycles", host="no.such.host.invalid", port=0)
 
 

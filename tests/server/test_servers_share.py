@@ -34,7 +34,7 @@ def found(client, q):
     return [hit["id"] for hit in response.json()["similar"]]
 
 
-def seconds_until(happened, limit=20):
+def seconds_until(happened, limit=60):
     start = time.monotonic()
     while not happened():
         assert time.monotonic() - start < limit, "waited in vain"

@@ -131,7 +131,7 @@ x.y/a/1 > Possible_Duplicate: possible_duplicate_of this_question_already_has_an
 PIECES = [piece.replace("_", " ") for piece in PIECES.split()] + ["\n", "\n\n", " "]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PIECES)))
 def test_any_mixture_loses_text_and_gains_none(pieces):
     text = " ".join(pieces)
@@ -139,7 +139,6 @@ def test_any_mixture_loses_text_and_gains_none(pieces):
     assert all(letter in kept for letter in strip_leaks(text).replace(" ", ""))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="abc .,:;!?()<>[]/\n"))
 def test_text_without_a_notice_or_a_question_link_is_only_trimmed(text):
     assert strip_leaks(text) == text.strip()
@@ -148,6 +147,6 @@ def test_text_without_a_notice_or_a_question_link_is_only_trimmed(text):
 @pytest.mark.parametrize("unit", PIECES)
 def test_time_is_linear_in_awkward_texts(unit):
     text = "<a href='/q/1'>possible duplicate:" + unit * (100_000 // len(unit))
-    start = time.perf_counter()
+    start = time.process_time()
     strip_leaks(text)
-    assert time.perf_counter() - start < 10  # a quadratic pattern takes minutes
+    assert time.process_time() - start < 10  # a quadratic pattern takes minutes

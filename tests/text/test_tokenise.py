@@ -7,7 +7,7 @@ from itertools import islice
 from typing import get_args
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from askonce.text.html import html_to_text
@@ -54,7 +54,6 @@ def test_words(text, tokens):
 PIECES = [*"aZé1_-.,'’@&/+#:~ \n中😀", "\u0301", "--", "http://", "www.", "K", "…", "\ud800"]
 
 
-@settings(deadline=None)
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join))
 @example("\u0344\u0316" * 100)
 def test_tokenising_tokens_again_changes_nothing(text):
@@ -63,7 +62,6 @@ def test_tokenising_tokens_again_changes_nothing(text):
     assert all(token and token == token.lower() and not token.isspace() for token in tokens)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="abcXYZ019äЖ", min_size=1)))
 def test_plain_words_come_back_in_lower_case(words):
     assert tokenise(", ".join(words) + "!") == [word.lower() for word in words]
@@ -98,9 +96,9 @@ AWKWARD += [
 @pytest.mark.parametrize("unit", AWKWARD)
 def test_time_is_linear_in_awkward_input(unit):
     text = unit * (1_000_000 // len(unit))
-    start = time.perf_counter()
+    start = time.process_time()
     tokenise("a" + text)
-    assert time.perf_counter() - start < 20  # a quadratic pattern takes minutes
+    assert time.process_time() - start < 20  # a quadratic pattern takes minutes
 
 
 def test_whitespace_tokeniser_leaves_tokens_alone():

@@ -3,15 +3,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.errors import ConfigError, DataError
 from askonce.files import rows
 from askonce.text.read_vectors import read_vectors
 from askonce.text.tokenise import split_whitespace, tokenise
-from askonce.text.train_vectors import train_skipgram
-from askonce.text.vectors import WordVectors, coverage, fuse, vectors_for
+from askonce.text.vectors import WordVectors, fuse, train_skipgram, vectors_for
 from askonce.text.vocabulary import PAD, UNK, Vocabulary
 
 WORDS = ["the", "löwe", ". . .", "at home"]
@@ -164,7 +163,6 @@ def test_broken_npz(tmp_path):
         read_vectors(tmp_path)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200) | st.text(alphabet="0123 .\nab-e\x00").map(str.encode))
 def test_garbage_gives_vectors_or_a_data_error(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("garbage") / "vectors"
@@ -230,8 +228,6 @@ def test_rows_for_a_vocabulary():
     np.testing.assert_array_equal(table[PAD], 0)
     np.testing.assert_array_equal(table[2], MATRIX[1])
     assert (np.abs(table[[UNK, 3]]) <= 0.25).all() and table[[UNK, 3]].all()
-    assert coverage(vocabulary, vectors) == (1 / 2, 2 / 3)
-    assert coverage(Vocabulary.build([]), vectors) == (0, 0)
 
 
 def test_random_rows_depend_on_word_and_seed_alone():
@@ -259,6 +255,12 @@ def test_dim_must_be_that_of_the_vectors():
         vectors_for(vocabulary, WordVectors(WORDS, MATRIX), dim=50)
 
 
+def known_tokens(vocabulary, vectors):
+    """The share of tokens that have a vector."""
+    known = [word in vectors for word in vocabulary.words]
+    return vocabulary.counts[known].sum() / vocabulary.counts.sum()
+
+
 @pytest.mark.data
 def test_glove_covers_the_benchmarks(data_folder):
     answers = (fields[1] for _, fields in rows(data_folder / "insuranceqa_v2/answers.en.tsv.gz", 2))
@@ -267,8 +269,8 @@ def test_glove_covers_the_benchmarks(data_folder):
     trec = Vocabulary.build(split_whitespace(text) for _, f in trec_rows for text in f[2:])
     glove = read_vectors(data_folder / "glove_6b_100d", only={*insurance.words, *trec.words})
     # The rest is "a", "i", numbers and contractions, which this GloVe lacks.
-    assert coverage(insurance, glove).tokens > 0.94
-    assert coverage(trec, glove).tokens > 0.92
+    assert known_tokens(insurance, glove) > 0.94
+    assert known_tokens(trec, glove) > 0.92
     np.testing.assert_allclose(glove["the"][:4], [-0.0382, -0.2449, 0.7281, -0.3996], atol=1e-4)
 
 

@@ -1,40 +1,56 @@
 """The time of a training on an archive: shared, ended, and shown while it lasts."""
 
 import json
-import time
+from types import SimpleNamespace
 
+import pytest
+
+from askonce.training.archive import clock as clock_module
 from askonce.training.archive.clock import Clock
-from askonce.training.archive.progress import shown
+from askonce.training.archive.progress import progress_file
+from askonce.training.events import Epoch, Phase, Step
 
 
-def test_time_is_shared_and_ends():
+@pytest.fixture
+def sleep(monkeypatch):
+    """Let the seconds of the clock pass, and no others."""
+    now = [1000.0]
+    monkeypatch.setattr(clock_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def pass_by(seconds):
+        now[0] += seconds
+
+    return pass_by
+
+
+def test_time_is_shared_and_ends(sleep):
     clock = Clock(0.2, questions=20)
     first = clock.next(10)
     assert not first()
-    time.sleep(0.11)
+    sleep(0.11)
     assert first()
     second = clock.next(10)
     assert not second()
     assert clock.left > 0
-    time.sleep(0.1)
+    sleep(0.1)
     assert second()
     assert clock.left == 0
     assert clock.next(5)()
 
 
-def test_who_learns_from_more_gets_more_time():
+def test_who_learns_from_more_gets_more_time(sleep):
     clock = Clock(0.2, questions=100)
     first = clock.next(5)
-    time.sleep(0.02)
+    sleep(0.02)
     assert first()
     second = clock.next(95)
-    time.sleep(0.1)
+    sleep(0.1)
     assert not second()
 
 
-def test_time_spent_otherwise_is_given_back():
+def test_time_spent_otherwise_is_given_back(sleep):
     clock = Clock(0.01, questions=10)
-    time.sleep(0.02)
+    sleep(0.02)
     assert clock.left == 0
     clock.add(60)
     assert 59 < clock.left < 60
@@ -60,11 +76,12 @@ def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
 
 def test_progress_is_shown_while_it_lasts(tmp_path):
     heard = []
-    with shown(tmp_path, 60, lambda kind, figures: heard.append(kind)) as tell:
-        tell("text", {"text": "answers: training qa-cnn"})
-        tell("epoch", {"epoch": 1, "loss": 0.5, "dev": {"MAP": 0.25}, "seconds": 1.0})
-        tell("step", {"epoch": 2, "done": 5, "of": 10, "loss": 0.25})
-        tell("epoch", {"epoch": 2, "loss": 0.25, "dev": {"MAP": 0.5}})
+    with progress_file(tmp_path, 60, heard.append) as on_event:
+        on_event(Phase("training qa-cnn", "answers"))
+        on_event(Epoch(0, True, None, {"MAP": 0.125}))
+        on_event(Epoch(1, True, 0.5, {"MAP": 0.25}, {"seconds": 1.0}))
+        on_event(Step(2, 5, 10, 0.25))
+        on_event(Epoch(2, True, 0.25, {"MAP": 0.5}))
         told = json.loads((tmp_path / "progress.json").read_text())
     assert 0 <= told.pop("share") < 0.1
     assert told == {
@@ -79,5 +96,5 @@ def test_progress_is_shown_while_it_lasts(tmp_path):
             {"epoch": 2, "loss": 0.25, "dev": {"MAP": 0.5}},
         ],
     }
-    assert heard == ["text", "epoch", "step", "epoch"]
+    assert [type(event) for event in heard] == [Phase, Epoch, Epoch, Step, Epoch]
     assert not list(tmp_path.iterdir())

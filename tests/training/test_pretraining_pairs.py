@@ -40,7 +40,7 @@ def test_marks_of_dev_and_test_are_not_read():
 
 
 @given(st.integers(0, 50), st.integers(120, 200))
-@examples(max_examples=20, deadline=None)
+@examples(max_examples=20)
 def test_held_out_questions_are_in_no_training_example(seed, size):
     pairs = pretraining_pairs(forum(size), seed)
     held = {example.title for example in pairs.heldout}

@@ -109,5 +109,5 @@ def test_weights_that_do_not_fit_are_refused_with_the_settings_that_differ(tmp_p
 
 
 def test_a_folder_without_a_ranker_is_an_error(tmp_path):
-    with pytest.raises(AskonceError, match="no ranker folder"):
+    with pytest.raises(AskonceError, match="not a ranker folder"):
         start_from(recipe("rcnn"), tmp_path)

@@ -1,6 +1,6 @@
-"""Rankers as Haystack components, each made of the folder of a ranker.
+"""Rankers as Haystack components, each loaded from the folder of a ranker.
 
-A saved pipeline is loaded with ``allowed_modules=["askonce.adapters.haystack"]``.
+Load a saved pipeline with ``allowed_modules=["askonce.adapters.haystack"]``.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
 
 
 class _OfFolder:
-    """A component that loads its ranker when it is first needed."""
+    """A component that loads its ranker on first use."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = str(folder)
@@ -30,20 +30,17 @@ class _OfFolder:
         return Ranker.load(self.folder)
 
     @cached_property
-    def _coder(self) -> RankerKeys:
+    def _keys(self) -> RankerKeys:
         return RankerKeys(self._ranker)
 
     def warm_up(self) -> None:
-        """Load the ranker."""
         _ = self._ranker
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved pipeline keeps of the component."""
         return default_to_dict(self, folder=self.folder)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component of a saved pipeline."""
         return default_from_dict(cls, data)
 
 
@@ -52,18 +49,17 @@ class AskonceRanker(_OfFolder):
     """Sort documents by their score for a query."""
 
     def __init__(self, folder: str | Path, top_k: int | None = None) -> None:
-        _OfFolder.__init__(self, folder)  # @component makes the class anew, which super() misses
+        _OfFolder.__init__(self, folder)  # @component replaces the class, so super() fails
         self.top_k = _checked(top_k)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved pipeline keeps of the component."""
         return default_to_dict(self, folder=self.folder, top_k=self.top_k)
 
     @component.output_types(documents=list[Document])
     def run(
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """The ``top_k`` best documents with their scores, the best first."""
+        """The ``top_k`` best documents with their scores, best first."""
         limit = self.top_k if top_k is None else _checked(top_k)
         hits = self._ranker.rank(query, [document.content or "" for document in documents], limit)
         return {"documents": [replace(documents[h["corpus_id"]], score=h["score"]) for h in hits]}
@@ -71,12 +67,11 @@ class AskonceRanker(_OfFolder):
 
 @component
 class AskonceTextEmbedder(_OfFolder):
-    """The vector of a query; its inner product with documents' vectors orders as the ranker."""
+    """The vector of a query; inner products with documents' vectors give the ranker's order."""
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
-        """The vector of one query."""
-        return {"embedding": self._coder.query_keys([text])[0].tolist()}
+        return {"embedding": self._keys.query_keys([text])[0].tolist()}
 
 
 @component
@@ -85,9 +80,8 @@ class AskonceDocumentEmbedder(_OfFolder):
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
-        """The documents with a vector each."""
         posts = [Post(id=document.id, title=document.content or "") for document in documents]
-        keys = self._coder.candidate_keys(posts).tolist() if posts else []
+        keys = self._keys.candidate_keys(posts).tolist() if posts else []
         pairs = zip(documents, keys, strict=True)
         return {"documents": [replace(document, embedding=key) for document, key in pairs]}
 

@@ -1,9 +1,9 @@
-"""Rankers and archives as LangChain knows embeddings, re-rankers and retrievers."""
+"""Rankers and archives as LangChain embeddings, re-rankers and retrievers."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from askonce.adapters.loading import RankerOrFolder, load
+from askonce.adapters.common import RankerOrFolder, load
 from askonce.engine import Engine, RankedAnswer, SimilarQuestion
 from askonce.errors import MissingExtra
 from askonce.key_encoders import RankerKeys
@@ -21,26 +21,24 @@ from pydantic import BeforeValidator, ConfigDict, PositiveInt
 
 
 class AskonceEmbeddings(Embeddings):
-    """The vectors of an encoder, whose inner products order as the ranker does.
+    """The vectors of an encoder, whose inner products give the ranker's order.
 
-    Those of cosine models have length 1; for the others, choose a store of inner products.
+    Vectors of cosine models have length 1; for others, choose a store that uses inner products.
     """
 
     def __init__(self, ranker: RankerOrFolder) -> None:
-        self._coder = RankerKeys(load(ranker))
+        self._keys = RankerKeys(load(ranker))
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector per document."""
         posts = [Post(id="", title=text) for text in texts]
-        return self._coder.candidate_keys(posts).tolist() if posts else []
+        return self._keys.candidate_keys(posts).tolist() if posts else []
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of one query."""
-        return self._coder.query_keys([text])[0].tolist()
+        return self._keys.query_keys([text])[0].tolist()
 
 
 class AskonceReranker(BaseDocumentCompressor):
-    """Sort documents by their score for a query and keep the ``top_n`` best."""
+    """Sort documents by their score for a query; return the ``top_n`` best."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -53,13 +51,13 @@ class AskonceReranker(BaseDocumentCompressor):
         query: str,
         callbacks: Any = None,
     ) -> list[Document]:
-        """Copies of the best documents, each with its ``relevance_score``, the best first."""
+        """Copies of the best documents with their ``relevance_score``, best first."""
         hits = self.ranker.rank(query, [d.page_content for d in documents], self.top_n)
         return [_scored(documents[hit["corpus_id"]], hit["score"]) for hit in hits]
 
 
 class AskonceRetriever(BaseRetriever):
-    """The answers of an archive to a question, or the questions that are similar to it."""
+    """Answers of an archive to a question, or similar questions."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -69,7 +67,7 @@ class AskonceRetriever(BaseRetriever):
 
     def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
         ask = self.engine.answers if self.find == "answers" else self.engine.similar
-        return [_found(hit) for hit in ask(query, self.k)]
+        return [_document(hit) for hit in ask(query, self.k)]
 
 
 def _scored(document: Document, score: float) -> Document:
@@ -77,7 +75,7 @@ def _scored(document: Document, score: float) -> Document:
     return document.model_copy(update={"metadata": metadata})
 
 
-def _found(hit: RankedAnswer | SimilarQuestion) -> Document:
+def _document(hit: RankedAnswer | SimilarQuestion) -> Document:
     question = hit.question if isinstance(hit, RankedAnswer) else hit.post
     metadata = {
         "question": question.title,

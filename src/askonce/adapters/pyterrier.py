@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askonce.adapters.loading import RankerOrFolder, load
+from askonce.adapters.common import RankerOrFolder, load
 from askonce.errors import MissingExtra
 from askonce.types import Pool, Post
 
@@ -18,26 +18,27 @@ if TYPE_CHECKING:
 
 
 class AskonceReranker(pt.Transformer):
-    """Score results [qid, query, docno, text] anew: first_stage >> AskonceReranker(folder)."""
+    """Re-score results [qid, query, docno, text]: first_stage >> AskonceReranker(folder)."""
 
     def __init__(self, ranker: RankerOrFolder, batch_size: int = 128) -> None:
         self.ranker = load(ranker)
         self.batch_size = batch_size
 
     def transform(self, inp: "pd.DataFrame") -> "pd.DataFrame":
-        """The results by query and rank, the best with rank 0; every other column stays."""
+        """The results by query and rank; other columns stay."""
         pt.validate.result_frame(inp, extra_columns=["query", "text"], context=self)
         queries, texts = inp["query"].tolist(), inp["text"].fillna("").tolist()
         groups = list(inp.groupby("qid", sort=False).indices.values())
         pools = [_pool(queries[rows[0]], [texts[row] for row in rows]) for rows in groups]
         scores = np.empty(len(inp))
-        found = self.ranker.score_pools(pools, self.batch_size)
-        for rows, of_query in zip(groups, found, strict=True):
-            scores[rows] = of_query
+        for rows, values in zip(
+            groups, self.ranker.score_pools(pools, self.batch_size), strict=True
+        ):
+            scores[rows] = values
         return pt.model.add_ranks(inp.assign(score=scores)).sort_values(["qid", "rank"])
 
 
 def _pool(query: str, texts: list[str]) -> Pool:
-    """A text is its own id, so one that several queries found is read once."""
+    """The text is the id, so that a text found by several queries is read once."""
     candidates = tuple(Post(id=text, title=text) for text in texts)
     return Pool(Post(id="", title=query), candidates, (0,) * len(texts))

@@ -1,4 +1,4 @@
-"""The posts and links of one forum: kept, imported, read."""
+"""The posts and links of one forum: store, import and read them."""
 
 from askonce.archive.load import Summary, load
 from askonce.archive.open import BUILT_IN, open_archive

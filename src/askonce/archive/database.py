@@ -1,6 +1,6 @@
-"""Open the database of an archive: SQLite in a folder, PostgreSQL by address, or memory.
+"""Open the database of an archive: SQLite in a folder, PostgreSQL by address, or in memory.
 
-All that the two databases do differently is in this file.
+This file holds the differences between the two databases.
 """
 
 import os
@@ -26,12 +26,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from askonce.errors import AskonceError, MissingExtra
+from askonce.errors import ArchiveUnavailable, AskonceError, MissingExtra
 
 FILE = "archive.sqlite3"
-PATIENCE_MS = 30_000  # how long a writer waits for the one before it
-# What a client of PostgreSQL waits for a server that is lost without a word, in seconds.
-WAITS = {
+LOCK_TIMEOUT_MS = 30_000  # how long a writer waits for another
+# How soon a client notices that its PostgreSQL server has vanished, in seconds.
+TIMEOUTS = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -39,27 +39,27 @@ WAITS = {
 }
 SCHEMES = ("postgres", "postgresql", "postgresql+psycopg")
 
-Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up INTEGER keys by itself
-# Code points decide the order, whatever the language of the server: both databases agree on it.
+Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite auto-increments INTEGER
+# Ordered by code point whatever the server's locale, so both databases sort alike.
 Name = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 def open_file(folder: Path) -> Engine:
     """The SQLite file of a folder: many readers beside one writer, each commit on the disk.
 
-    In a folder that we may not write to, it can be read only.
+    A folder without write permission is opened for reading only.
     """
     path = folder / FILE
     if os.access(folder, os.W_OK) and (not path.exists() or os.access(path, os.W_OK)):
         return _sqlite(create_engine(URL.create("sqlite", database=str(path))))
-    # a reader needs SQLite's side files, which it cannot make here, unless nobody writes
+    # readers need SQLite's -wal file, which they cannot create here, unless nobody writes
     mode = {"mode": "ro"} if path.with_name(f"{FILE}-wal").exists() else {"immutable": "1"}
     url = URL.create("sqlite", database=path.resolve().as_uri(), query={**mode, "uri": "true"})
     return _sqlite(create_engine(url))
 
 
 def open_memory() -> Engine:
-    """A database that ends with the process; all threads share its one connection."""
+    """A database that ends with the process; all threads share one connection."""
     share = {"check_same_thread": False}
     return _sqlite(create_engine("sqlite://", poolclass=StaticPool, connect_args=share))
 
@@ -72,104 +72,115 @@ def open_address(address: str) -> Engine:
         url = None
     if url is None or url.drivername not in SCHEMES or not url.database:
         raise AskonceError(
-            f"{without_password(address)!r} is no archive's address; "
+            f"{without_password(address)!r} is not the address of an archive; "
             "expected postgresql://user@host/database"
         )
     url = url.set(drivername="postgresql+psycopg")
-    waits = {name: value for name, value in WAITS.items() if name not in url.query}
+    timeouts = {name: value for name, value in TIMEOUTS.items() if name not in url.query}
     try:
-        # a connection that died while it was idle is found and replaced before it is used
-        return create_engine(url, pool_pre_ping=True, connect_args=waits, hide_parameters=True)
+        # pre-ping replaces connections that died while idle
+        return create_engine(url, pool_pre_ping=True, connect_args=timeouts, hide_parameters=True)
     except ModuleNotFoundError:
         raise MissingExtra("psycopg", "postgres", "an archive on PostgreSQL") from None
 
 
-def is_address(place: str) -> bool:
-    """Whether a place names a database server rather than a folder."""
-    return "://" in place
+def is_address(location: str) -> bool:
+    """Whether this is the address of a database server rather than a folder."""
+    return "://" in location
 
 
-def without_password(place: str) -> str:
-    """A place as it may be shown and logged."""
-    place = re.sub(r"(://[^:/?#]*):.*@", r"\1:***@", place)
-    return re.sub(r"(password=)[^&]*", r"\1***", place)
+def is_sqlite(engine: Engine) -> bool:
+    """Whether the archive is a SQLite file, or in memory."""
+    return engine.dialect.name == "sqlite"
+
+
+def is_read_only(engine: Engine) -> bool:
+    """Whether ``open_file`` opened the archive for reading only."""
+    return is_sqlite(engine) and "uri" in engine.url.query
+
+
+def without_password(location: str) -> str:
+    """A folder or address that is safe to show and log."""
+    location = re.sub(r"(://[^:/?#]*):.*@", r"\1:***@", location)
+    return re.sub(r"(password=)[^&]*", r"\1***", location)
 
 
 def reason(engine: Engine, error: DBAPIError) -> str:
-    """What a database says of an error, in one line and without the password."""
-    said = str(error.orig).strip().partition("\n")[0]
+    """The database's own error message, in one line and without the password."""
+    message = str(error.orig).strip().partition("\n")[0]
     password = engine.url.password
-    return said.replace(str(password), "***") if password else said
+    return message.replace(str(password), "***") if password else message
+
+
+def unavailable(engine: Engine, name: str, error: DBAPIError) -> ArchiveUnavailable:
+    """A database error as one line for users."""
+    return ArchiveUnavailable(f"archive {name!r}: {reason(engine, error)}")
 
 
 def for_reading(engine: Engine) -> Engine:
     """The engine with connections for single statements.
 
-    To begin and to end a transaction around each would be two more messages to a server.
+    On a server, a transaction around each statement would cost two more round trips.
     """
-    if _is_sqlite(engine):
+    if is_sqlite(engine):
         return engine
     return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction that is a writer's from its first statement on.
+    """A connection in a write transaction.
 
-    SQLite refuses a reader that wants to write once another wrote; so a writer says it at once.
-    On PostgreSQL, a writer whose machine vanished must not keep the others waiting for ever.
+    SQLite does not let a reader become a writer once another process has written, so the write
+    lock is taken at the start. On PostgreSQL, timeouts release the locks of a vanished writer.
     """
     options = {"begin": "BEGIN IMMEDIATE"}
     with engine.connect().execution_options(**options) as connection, connection.begin():
-        if not _is_sqlite(engine):
+        if not is_sqlite(engine):
             connection.exec_driver_sql(
-                f"SET LOCAL lock_timeout = {PATIENCE_MS}; "
-                f"SET LOCAL idle_in_transaction_session_timeout = {PATIENCE_MS}"
+                f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}; "
+                f"SET LOCAL idle_in_transaction_session_timeout = {LOCK_TIMEOUT_MS}"
             )
         yield connection
 
 
-def alone(connection: Connection, what: str) -> None:
-    """Wait until no other transaction is alone with the same; SQLite's writers always are."""
+def lock_for_transaction(connection: Connection, name: str) -> None:
+    """Hold a named lock until the transaction ends; a SQLite writer excludes all others anyway."""
     if connection.dialect.name != "sqlite":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _key(what)})
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _lock_key(name)})
 
 
 @contextmanager
-def turn(engine: Engine, what: str) -> Iterator[None]:
-    """One process at a time, of all that use the database; freed when its process ends.
+def turn(engine: Engine, name: str) -> Iterator[None]:
+    """Hold a named lock that at most one process holds; it is freed when the process ends.
 
-    On SQLite the processes are of one machine, where a lock in the folder does the same.
+    SQLite needs none: its processes share a machine, where a lock file in the folder does the same.
     """
-    if _is_sqlite(engine):
+    if is_sqlite(engine):
         yield
         return
     with for_reading(engine).connect() as connection:
-        key = {"key": _key(what)}
+        key = {"key": _lock_key(name)}
         connection.execute(text("SELECT pg_advisory_lock(:key)"), key)
         try:
             yield
         finally:
-            if not connection.invalidated:  # with a lost connection the lock is lost too
+            if not connection.invalidated:  # a lost connection has lost the lock too
                 connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
 
 
-def _key(what: str) -> int:
-    return zlib.crc32(f"askonce {what}".encode())
-
-
-def _is_sqlite(engine: Engine) -> bool:
-    return engine.dialect.name == "sqlite"
+def _lock_key(name: str) -> int:
+    return zlib.crc32(f"askonce {name}".encode())
 
 
 def _sqlite(engine: Engine) -> Engine:
     @event.listens_for(engine, "connect")
-    def _connect(connection: Any, _: Any) -> None:  # noqa: ANN401 - of the driver
-        connection.isolation_level = None  # transactions begin where we say, not where it guesses
+    def _connect(connection: Any, _: Any) -> None:  # noqa: ANN401 - the driver's connection
+        connection.isolation_level = None  # we begin transactions, not the driver
         for pragma in (
-            f"busy_timeout = {PATIENCE_MS}",  # first, since the next may have to wait
+            f"busy_timeout = {LOCK_TIMEOUT_MS}",  # first: the next pragma may have to wait
             "journal_mode = WAL",
-            "synchronous = FULL",  # what is acknowledged survives a power cut
+            "synchronous = FULL",  # acknowledged writes survive a power cut
             "cache_size = -32000",
         ):
             connection.execute(f"PRAGMA {pragma}")

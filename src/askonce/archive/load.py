@@ -1,41 +1,44 @@
-"""Put what an importer reads into an archive, some thousand posts per transaction."""
+"""Load the records of an importer into an archive, thousands of posts per transaction."""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TypeVar
 
 from askonce.archive.rows import problem
 from askonce.archive.store import Archive
+from askonce.data.formats.jsonl import json_object
+from askonce.data.formats.posts import post_from_json, post_to_json
 from askonce.data.forums import Damaged, Record
 from askonce.errors import AskonceError
 from askonce.types import Link, Post
 
 BATCH = 2000  # posts per transaction
-SHOWN = 10  # damaged records that are kept as examples
-_IN_MEMORY = 8 << 20  # bytes of waiting answers, before they go to a temporary file
-# Controls that are no white space, and halves of surrogate pairs, which no database takes.
+SHOWN = 10  # damaged records kept as examples
+_IN_MEMORY = 8 << 20  # bytes of waiting answers, before they move to a temporary file
+# Control characters other than white space, and halves of surrogate pairs, which no database takes.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
 
 @dataclass
 class Summary:
-    """What an import did, so far or in all."""
+    """What an import has done so far."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     links: int = 0
-    unknown_links: int = 0  # of a question that is not there, or of one with itself
+    unknown_links: int = 0  # to a question that is missing, or to the question itself
     damaged: int = 0
     examples: list[str] = field(default_factory=list)  # the first damaged records
 
     @property
     def posts(self) -> int:
-        """How many posts were read and are in the archive."""
+        """The posts that were read and are now in the archive."""
         return self.added + self.changed + self.unchanged
 
 
@@ -46,11 +49,11 @@ Tell = Callable[[Summary], None]
 def load(
     archive: Archive, records: Iterable[Record], tell: Tell | None = None, strict: bool = False
 ) -> Summary:
-    """Add posts and links, or bring those up to date that are known.
+    """Add posts and links, or update those that exist.
 
-    A damaged record is counted and passed over, or, with ``strict``, an error; what came before it
-    stays. An answer waits for its question, and counts as damaged when that never comes. A link
-    counts once both its questions are there.
+    A damaged record is counted and skipped or, with ``strict``, an error; records before it stay.
+    An answer waits for its question, and counts as damaged if that never comes. A link is written
+    if both its questions exist.
     """
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8") as waiting:
         loading = _Loading(archive, waiting, strict)
@@ -73,7 +76,7 @@ class _Loading:
         self._seen: set[str] = set()
 
     def sound(self, records: Iterable[Record], links: list[Link]) -> Iterator[Post]:
-        """The posts that an archive can hold; links are put aside."""
+        """The posts that an archive can hold; links are collected for later."""
         for record in records:
             if isinstance(record, Link):
                 links.append(record)
@@ -89,7 +92,7 @@ class _Loading:
                     yield post
 
     def write(self, batch: list[Post], wait: bool = True) -> None:
-        """Write posts; an answer whose question is not there yet waits, or is damaged."""
+        """Write posts; an answer whose question does not exist yet waits, or is damaged."""
         kinds = self.archive.kinds({post.id for post in batch} | {p.parent or "" for p in batch})
         for post in batch:
             kinds.setdefault(post.id, post.kind)
@@ -100,7 +103,7 @@ class _Loading:
             elif post.kind == "question" or kinds.get(post.parent or "") == "question":
                 ready.append(post)
             elif wait:
-                self.waiting.write(json.dumps(asdict(post)) + "\n")
+                self.waiting.write(json.dumps(post_to_json(post)) + "\n")
             else:
                 self._damaged(_about(post, f"expected its question {post.parent!r}, found none"))
         written = self.archive.write(ready)
@@ -109,25 +112,26 @@ class _Loading:
         self.summary.unchanged += written.unchanged
 
     def write_waiting(self) -> None:
-        """Write the answers whose questions have come by now."""
+        """Write the answers whose questions came later."""
         self.waiting.seek(0)
-        values = (json.loads(line) for line in self.waiting)
-        posts = (Post(**{**value, "tags": tuple(value["tags"])}) for value in values)
+        posts = (post_from_json(json_object(Path(), line)) for line in self.waiting)
         for batch in _batches(posts, BATCH):
             self.write(batch, wait=False)
 
     def write_links(self, links: Iterable[Link]) -> None:
-        """Write the links between questions that are there."""
+        """Write the links between existing questions."""
         for batch in _batches(links, BATCH):
             ends = [{link.source, link.target} for link in batch]
             kinds = self.archive.kinds(set().union(*ends))
             known = {name for name, kind in kinds.items() if kind == "question"}
-            kept = [
-                x for x, both in zip(batch, ends, strict=True) if len(both) == 2 and both <= known
+            valid = [
+                link
+                for link, pair in zip(batch, ends, strict=True)
+                if len(pair) == 2 and pair <= known
             ]
-            self.archive.write([], kept)
-            self.summary.links += len(kept)
-            self.summary.unknown_links += len(batch) - len(kept)
+            self.archive.write([], valid)
+            self.summary.links += len(valid)
+            self.summary.unknown_links += len(batch) - len(valid)
 
     def _damaged(self, record: Damaged) -> None:
         if self.strict:

@@ -1,4 +1,4 @@
-"""An archive by whatever names it."""
+"""Open an archive by folder, address, file or name."""
 
 from importlib import resources
 from pathlib import Path
@@ -13,24 +13,24 @@ from askonce.errors import AskonceError
 BUILT_IN = "bicycles"
 
 
-def open_archive(place: str | Path, folder: Path | None = None) -> Archive:
-    """An archive by its folder or address, a JSONL file of posts, or the built-in one by its name.
+def open_archive(location: str | Path, folder: Path | None = None) -> Archive:
+    """Open an archive by its folder or address, a JSONL file of posts, or the built-in archive.
 
-    A file is read into memory, and anything wrong with it is an error. ``folder`` is where this
-    machine keeps the indexes and models of an archive with an address.
+    A file is read into memory, and any error in it is raised. ``folder`` is where this machine
+    keeps the indexes and models of an archive with an address.
     """
-    place = str(place)
-    if is_address(place) or folder is not None or Path(place).is_dir():
-        return Archive.open(place, folder=folder)
-    if place == BUILT_IN:
+    location = str(location)
+    if is_address(location) or folder is not None or Path(location).is_dir():
+        return Archive.open(location, folder=folder)
+    if location == BUILT_IN:
         with resources.as_file(resources.files("askonce.data") / f"{BUILT_IN}.jsonl") as path:
             return _read_file(path)
-    if not Path(place).is_file():
+    if not Path(location).is_file():
         raise AskonceError(
-            f"no archive {place!r}; name a folder that `askonce import` made, a JSONL file, "
+            f"no archive {location!r}; name a folder that `askonce import` made, a JSONL file, "
             f"or {BUILT_IN!r} for the built-in one"
         )
-    return _read_file(Path(place))
+    return _read_file(Path(location))
 
 
 def _read_file(path: Path) -> Archive:

@@ -1,4 +1,4 @@
-"""What an archive holds as a whole: counts, months, what came last, what lacks an answer."""
+"""Figures about the whole archive: counts, growth by month, the latest questions."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from askonce.archive.tables import WITHOUT_HTML, links, posts, revisions
 
 
 def counts(connection: Connection) -> dict[str, int]:
-    """How many posts and links of each kind there are."""
+    """The number of posts and links of each kind."""
     accepted = func.sum(case((posts.c.accepted, 1), else_=0)).label("accepted")
     by_kind = {
         row.kind: row
@@ -18,8 +18,8 @@ def counts(connection: Connection) -> dict[str, int]:
             .group_by(posts.c.kind)
         )
     }
-    by_kind_of_link = select(links.c.kind, func.count()).group_by(links.c.kind)
-    by_link: dict[str, int] = dict(map(tuple, connection.execute(by_kind_of_link)))
+    link_kinds = select(links.c.kind, func.count()).group_by(links.c.kind)
+    by_link: dict[str, int] = dict(map(tuple, connection.execute(link_kinds)))
     answered = select(func.count(posts.c.parent.distinct())).where(
         posts.c.kind == "answer", ~posts.c.deleted
     )
@@ -36,7 +36,7 @@ def counts(connection: Connection) -> dict[str, int]:
 
 
 def growth(connection: Connection) -> list[tuple[str, int, int]]:
-    """Month, questions and answers that came in it; posts without a date are left out."""
+    """New questions and answers by month; posts without a date are left out."""
     month = func.substr(posts.c.created, 1, 7)
     query = (
         select(month, posts.c.kind, func.count())
@@ -44,27 +44,17 @@ def growth(connection: Connection) -> list[tuple[str, int, int]]:
         .group_by(month, posts.c.kind)
         .order_by(month)
     )
-    found: dict[str, dict[str, int]] = {}
-    for when, kind, count in connection.execute(query):
-        found.setdefault(when, {})[kind] = count
-    return [(when, c.get("question", 0), c.get("answer", 0)) for when, c in found.items()]
+    months: dict[str, dict[str, int]] = {}
+    for name, kind, count in connection.execute(query):
+        months.setdefault(name, {})[kind] = count
+    return [(name, n.get("question", 0), n.get("answer", 0)) for name, n in months.items()]
 
 
-def newest(connection: Connection, limit: int, unanswered: bool = False) -> list[Row[Any]]:
-    """The questions that came last, the last one first; all, or those without an answer."""
+def newest(connection: Connection, limit: int, unanswered: bool) -> list[Row[Any]]:
+    """The latest questions, or the latest without an answer, newest first."""
     query = select(*WITHOUT_HTML).where(posts.c.kind == "question", ~posts.c.deleted)
     if unanswered:
         answers = posts.alias()
         has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
         query = query.where(~has.exists())
     return list(connection.execute(query.order_by(posts.c.number.desc()).limit(limit)))
-
-
-def orphans(connection: Connection) -> list[str]:
-    """Answers whose question is not there."""
-    questions = posts.alias()
-    parent = select(questions.c.number).where(
-        questions.c.id == posts.c.parent, questions.c.kind == "question", ~questions.c.deleted
-    )
-    query = select(posts.c.id).where(posts.c.kind == "answer", ~posts.c.deleted, ~parent.exists())
-    return list(connection.execute(query).scalars())

@@ -1,8 +1,9 @@
-"""A post as a row of the archive, and back."""
+"""Convert posts to rows of the archive and back; check what an archive can hold."""
 
 import json
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import Row
 
@@ -11,72 +12,58 @@ from askonce.types import Post
 
 LONGEST_ID = 200
 LONGEST_TEXT = 1_000_000  # characters of a title, a body or its HTML
+LONGEST_AUTHOR = 200
+LONGEST_URL = 2000
 MOST_TAGS = 100
+# columns that hold a field of the post as it is; ``tags`` are JSON, ``html`` is not always read
+_POST = ("id", "kind", "parent", "title", "body", "score", "accepted", "created")
+_PLAIN = (*_POST, "url", "author", "author_url")
 
 
 def as_row(post: Post) -> dict[str, Any]:
-    """The columns that a writer gives; number and change come from the archive."""
-    return {
-        "id": post.id,
-        "kind": post.kind,
-        "parent": post.parent,
-        "title": post.title,
-        "body": post.body,
-        "html": post.html,
-        "score": post.score,
-        "accepted": post.accepted,
-        "tags": json.dumps(post.tags, ensure_ascii=False),
-        "created": post.created,
-        "deleted": False,
-    }
+    """The columns that a writer sets; the archive assigns ``number`` and ``change``."""
+    tags = json.dumps(post.tags, ensure_ascii=False)
+    plain = {name: getattr(post, name) for name in _PLAIN}
+    return {**plain, "html": post.html, "tags": tags, "deleted": False}
 
 
 def as_post(row: Row[Any]) -> Post:
-    """The post of a row; its HTML only where the row has it."""
-    return Post(
-        id=row.id,
-        title=row.title,
-        body=row.body,
-        kind=row.kind,
-        parent=row.parent,
-        score=row.score,
-        accepted=row.accepted,
-        tags=tuple(json.loads(row.tags)),
-        created=row.created,
-        html=getattr(row, "html", ""),
-    )
+    """The post of a row, with HTML if the row has that column."""
+    plain = {name: getattr(row, name) for name in _PLAIN}
+    return Post(**plain, tags=tuple(json.loads(row.tags)), html=getattr(row, "html", ""))
 
 
 def check(post: Post) -> Post:
-    """The post, if an archive can hold it; else an error that says what is wrong with it."""
-    wrong = problem(post)
-    if wrong:
-        raise AskonceError(f"post {post.id[:50]!r}: {wrong}")
+    """Return the post if an archive can hold it, else raise an error that names the problem."""
+    message = problem(post)
+    if message:
+        raise AskonceError(f"post {post.id[:50]!r}: {message}")
     return post
 
 
 def problem(post: Post) -> str | None:
-    """What keeps an archive from holding a post, in words for its author."""
-    return _wrong_id("id", post.id) or _wrong_parent(post) or _wrong_text(post) or _wrong_rest(post)
+    """Why an archive cannot hold this post, or None."""
+    checks = (_check_parent, _check_text, _check_numbers, _check_source)
+    return _check_id("id", post.id) or next(filter(None, (run(post) for run in checks)), None)
 
 
-def _wrong_id(name: str, value: str) -> str | None:
-    if not value or len(value) > LONGEST_ID:
-        return f"{name} of {len(value)} characters; expected 1 to {LONGEST_ID}"
+def _check_id(name: str, value: str, longest: int = LONGEST_ID) -> str | None:
+    if not value or len(value) > longest:
+        return f"{name} of {len(value)} characters; expected 1 to {longest}"
     if not value.isprintable() or value != value.strip():
         return f"expected {name} without control characters or spaces around it"
     return None
 
 
-def _wrong_parent(post: Post) -> str | None:
+def _check_parent(post: Post) -> str | None:
     if post.kind == "question":
         return f"a question has no parent, found {post.parent[:50]!r}" if post.parent else None
     if not post.parent:
         return "an answer needs 'parent', the id of its question"
-    return _wrong_id("parent", post.parent)
+    return _check_id("parent", post.parent)
 
 
-def _wrong_text(post: Post) -> str | None:
+def _check_text(post: Post) -> str | None:
     for name, text in (("title", post.title), ("body", post.body), ("html", post.html)):
         if len(text) > LONGEST_TEXT:
             return f"{name} of {len(text):,} characters; at most {LONGEST_TEXT:,}"
@@ -86,7 +73,7 @@ def _wrong_text(post: Post) -> str | None:
 
 
 def _is_storable(text: str) -> bool:
-    """Whether databases take it as text: PostgreSQL no NUL, none of them half a surrogate pair."""
+    """Whether a database accepts the text: PostgreSQL no NUL, none a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -94,10 +81,10 @@ def _is_storable(text: str) -> bool:
     return "\0" not in text
 
 
-def _wrong_rest(post: Post) -> str | None:
+def _check_numbers(post: Post) -> str | None:
     if post.score is not None and abs(post.score) >= 2**31:
         return f"a score of {len(str(post.score))} digits; expected one of 32 bits"
-    if len(post.tags) > MOST_TAGS or any(_wrong_id("tag", tag) for tag in post.tags):
+    if len(post.tags) > MOST_TAGS or any(_check_id("tag", tag) for tag in post.tags):
         return f"expected at most {MOST_TAGS} tags of 1 to {LONGEST_ID} printable characters"
     try:
         if post.created is not None:
@@ -105,3 +92,24 @@ def _wrong_rest(post: Post) -> str | None:
     except ValueError:
         return f"expected 'created' in ISO 8601, found {shorten(post.created)}"
     return None
+
+
+def _check_source(post: Post) -> str | None:
+    if post.author is not None and (message := _check_id("author", post.author, LONGEST_AUTHOR)):
+        return message
+    for name, url in (("url", post.url), ("author_url", post.author_url)):
+        if url is not None and (_check_id(name, url, LONGEST_URL) or not _is_web_address(url)):
+            return (
+                f"expected {name!r} to be an http or https address of at most {LONGEST_URL} "
+                f"characters, found {shorten(url)}"
+            )
+    return None
+
+
+def _is_web_address(url: str) -> bool:
+    """Whether a page can link to it: not ``javascript:`` and the like."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False

@@ -1,4 +1,4 @@
-"""All of an archive in memory at one moment, as training reads it."""
+"""A whole archive in memory, as it was at one moment, for training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from askonce.types import Link, Post
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Questions, their answers, and which question duplicates which."""
+    """Questions, their answers, and the links between questions."""
 
     name: str
     questions: Mapping[str, Post]
@@ -26,15 +26,15 @@ class Snapshot:
 
     def answers_to(self, question_id: str) -> list[Post]:
         """The answers given to a question: the accepted one first, then by votes."""
-        found = self._answers_of.get(question_id, [])
-        return sorted(found, key=lambda a: (not a.accepted, -(a.score or 0), a.id))
+        answers = self._answers_of.get(question_id, [])
+        return sorted(answers, key=lambda a: (not a.accepted, -(a.score or 0), a.id))
 
     def duplicate_of(self, question_id: str) -> str | None:
         """The earlier question that this one was marked a duplicate of."""
         return self._duplicate_of.get(question_id)
 
     def original(self, question_id: str) -> str:
-        """The end of the chain of duplicates from here; a cycle ends where it would close."""
+        """The end of this question's chain of duplicates; a cycle ends where it would close."""
         seen = {question_id}
         while (target := self._duplicate_of.get(question_id)) is not None and target not in seen:
             seen.add(target)

@@ -1,15 +1,18 @@
-"""The tables of an archive, the same on SQLite and PostgreSQL."""
+"""The tables of an archive, the same on SQLite and PostgreSQL.
+
+A change here needs the next ``FORMAT`` and a step of that number in ``migrations/versions``.
+"""
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text
 
 from askonce.archive.database import Name, Number
 
-FORMAT = 1
+FORMAT = 2
 
 metadata = MetaData()
 
-# One row. A writer locks it before it looks at anything and until it has committed, so numbers are
-# given and become visible in one order: who has seen a number will never miss a lower one.
+# One row. Every writer locks it first and holds it until commit, so change numbers become visible
+# in order: a reader that has seen a number never misses a lower one.
 state = Table(
     "state",
     metadata,
@@ -18,7 +21,7 @@ state = Table(
     Column("change", BigInteger, nullable=False),
 )
 
-# A deleted post stays as a row without text, so that indexes learn of it.
+# A deleted post keeps its row, without its text, so that indexes learn of the deletion.
 posts = Table(
     "posts",
     metadata,
@@ -35,6 +38,9 @@ posts = Table(
     Column("created", Text),
     Column("deleted", Boolean, nullable=False),
     Column("change", BigInteger, nullable=False, unique=True),
+    Column("url", Text),
+    Column("author", Text),
+    Column("author_url", Text),
 )
 Index("posts_by_kind", posts.c.kind, posts.c.deleted)
 WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
@@ -48,7 +54,7 @@ links = Table(
 )
 Index("links_by_target", links.c.target)
 
-# What a post said before an edit; ``change`` is the edit that replaced it.
+# The text of a post before an edit; ``change`` is the number of that edit.
 revisions = Table(
     "revisions",
     metadata,
@@ -57,5 +63,5 @@ revisions = Table(
     Column("title", Text, nullable=False),
     Column("body", Text, nullable=False),
     Column("html", Text, nullable=False),
-    Column("replaced", Text, nullable=False),  # when, ISO 8601
+    Column("replaced", Text, nullable=False),  # time of the edit, ISO 8601
 )

@@ -1,4 +1,4 @@
-"""Changes of an archive: each within the transaction that its caller began."""
+"""Write to an archive, inside a transaction that the caller has begun."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,14 +10,17 @@ from askonce.archive.tables import links, posts, revisions, state
 from askonce.errors import AskonceError
 from askonce.types import Link
 
-CHUNK = 5000  # ids of one statement; SQLite takes 32,766
-# what makes an edit; votes and marks change too, but are no other text
+Rows = Mapping[str, Mapping[str, Any]]  # by post id
+CHUNK = 5000  # ids per statement; SQLite allows 32,766
+# a change of these is an edit and leaves a revision; a change of votes does not
 _TEXT = ("title", "body", "html")
-_COMPARED = (*_TEXT, "kind", "parent", "score", "accepted", "tags", "created", "deleted")
+# the row of a deleted post
+_EMPTY = {"title": "", "body": "", "html": "", "tags": "[]", "deleted": True}
+_EMPTY_SOURCE = {"url": None, "author": None, "author_url": None}
 
 
 class Written(NamedTuple):
-    """What one write did to posts, and the archive's change number after it."""
+    """How many posts a write added and changed, and the archive's change number after it."""
 
     added: int
     changed: int
@@ -29,16 +32,16 @@ def write_rows(
     connection: Connection, rows: Mapping[str, dict[str, Any]], new_links: Iterable[Link]
 ) -> Written:
     """Add rows, or replace those with the same ids; add links."""
-    known = _known(connection, list(rows))
-    added = [row for name, row in rows.items() if name not in known]
+    stored = _stored_rows(connection, list(rows))
+    added = [row for name, row in rows.items() if name not in stored]
     changed = [
         row
         for name, row in rows.items()
-        if name in known and any(row[key] != known[name][key] for key in _COMPARED)
+        if name in stored and any(row[key] != stored[name][key] for key in row)
     ]
-    _check_kinds(changed, known)
-    change = _number(connection, [*added, *changed])
-    _keep_revisions(connection, changed, known)
+    _check_kinds(changed, stored)
+    change = _assign_changes(connection, [*added, *changed])
+    _add_revisions(connection, changed, stored)
     if added:
         connection.execute(posts.insert(), added)
     if changed:
@@ -48,24 +51,23 @@ def write_rows(
 
 
 def delete_rows(connection: Connection, ids: Iterable[str]) -> list[str]:
-    """Leave rows without text for these posts and their answers; the ids of all that are gone."""
-    gone: list[str] = []
-    for some in chunks(list(ids)):
-        wanted = or_(posts.c.id.in_(some), posts.c.parent.in_(some))
+    """Empty the rows of these posts and of their answers; return the ids of all deleted posts."""
+    deleted: dict[str, None] = {}  # in order, each once
+    for chunk in chunks(list(ids)):
+        wanted = or_(posts.c.id.in_(chunk), posts.c.parent.in_(chunk))
         query = select(posts.c.id).where(wanted, ~posts.c.deleted)
-        gone += connection.execute(query).scalars()
-    gone = list(dict.fromkeys(gone))
-    rows: list[dict[str, Any]] = [{"of": name} for name in gone]
-    _number(connection, rows)
-    for some in chunks(gone):
-        connection.execute(revisions.delete().where(revisions.c.id.in_(some)))
-        ends = or_(links.c.source.in_(some), links.c.target.in_(some))
+        deleted |= dict.fromkeys(connection.execute(query).scalars())
+    rows: list[dict[str, Any]] = [{"of": name} for name in deleted]
+    _assign_changes(connection, rows)
+    for chunk in chunks(list(deleted)):
+        connection.execute(revisions.delete().where(revisions.c.id.in_(chunk)))
+        ends = or_(links.c.source.in_(chunk), links.c.target.in_(chunk))
         connection.execute(links.delete().where(ends))
     if rows:
-        empty = {"title": "", "body": "", "html": "", "tags": "[]", "deleted": True}
         statement = update(posts).where(posts.c.id == bindparam("of"))
-        connection.execute(statement.values(**empty, change=bindparam("change")), rows)
-    return gone
+        values = {**_EMPTY, **_EMPTY_SOURCE, "change": bindparam("change")}
+        connection.execute(statement.values(values), rows)
+    return list(deleted)
 
 
 def _replace(connection: Connection, changed: Sequence[Mapping[str, Any]]) -> None:
@@ -77,22 +79,22 @@ def _replace(connection: Connection, changed: Sequence[Mapping[str, Any]]) -> No
 
 
 def chunks(ids: list[str]) -> Iterator[list[str]]:
-    """So many ids at a time as one statement takes."""
+    """As many ids at a time as one statement takes."""
     for start in range(0, len(ids), CHUNK):
         yield ids[start : start + CHUNK]
 
 
-def _known(connection: Connection, ids: list[str]) -> dict[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
-    for some in chunks(ids):
-        rows = connection.execute(select(posts).where(posts.c.id.in_(some))).mappings()
-        found |= {row["id"]: row for row in rows}
-    return found
+def _stored_rows(connection: Connection, ids: list[str]) -> Rows:
+    stored: dict[str, Mapping[str, Any]] = {}
+    for chunk in chunks(ids):
+        rows = connection.execute(select(posts).where(posts.c.id.in_(chunk))).mappings()
+        stored |= {row["id"]: row for row in rows}
+    return stored
 
 
-def _check_kinds(rows: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_kinds(rows: Sequence[Mapping[str, Any]], stored: Rows) -> None:
     for row in rows:
-        before = known[row["id"]]
+        before = stored[row["id"]]
         if before["kind"] != row["kind"] and not before["deleted"]:
             raise AskonceError(
                 f"post {row['id']!r} is known as {before['kind']}, not {row['kind']}; "
@@ -100,36 +102,34 @@ def _check_kinds(rows: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[
             )
 
 
-def _number(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
-    """Give each row the next change number; the last one that was given."""
-    raised = update(state).values(change=state.c.change + len(rows)).returning(state.c.change)
-    last = int(connection.execute(raised).scalar_one())
+def _assign_changes(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
+    """Give each row the next change number; return the archive's latest one."""
+    advance = update(state).values(change=state.c.change + len(rows)).returning(state.c.change)
+    last = int(connection.execute(advance).scalar_one())
     for number, row in enumerate(rows, start=last - len(rows) + 1):
         row["change"] = number
     return last
 
 
-def _keep_revisions(
-    connection: Connection,
-    changed: Sequence[Mapping[str, Any]],
-    known: Mapping[str, Mapping[str, Any]],
+def _add_revisions(
+    connection: Connection, changed: Sequence[Mapping[str, Any]], stored: Rows
 ) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    kept = []
+    old_texts = []
     for row in changed:
-        before = known[row["id"]]
+        before = stored[row["id"]]
         if not before["deleted"] and any(row[key] != before[key] for key in _TEXT):
             old = {key: before[key] for key in ("id", *_TEXT)}
-            kept.append(old | {"change": row["change"], "replaced": now})
-    if kept:
-        connection.execute(revisions.insert(), kept)
+            old_texts.append(old | {"change": row["change"], "replaced": now})
+    if old_texts:
+        connection.execute(revisions.insert(), old_texts)
 
 
 def _add_links(connection: Connection, new: Iterable[Link]) -> None:
-    wanted = {(link.source, link.target, link.kind) for link in new if link.source != link.target}
-    for some in chunks(sorted({source for source, _, _ in wanted})):
-        query = select(links).where(links.c.source.in_(some))
-        wanted -= {tuple(row) for row in connection.execute(query)}
-    if wanted:
-        rows = [dict(zip(("source", "target", "kind"), link, strict=True)) for link in wanted]
+    missing = {(link.source, link.target, link.kind) for link in new if link.source != link.target}
+    for chunk in chunks(sorted({source for source, _, _ in missing})):
+        query = select(links).where(links.c.source.in_(chunk))
+        missing -= {tuple(row) for row in connection.execute(query)}
+    if missing:
+        rows = [dict(zip(("source", "target", "kind"), link, strict=True)) for link in missing]
         connection.execute(links.insert(), rows)

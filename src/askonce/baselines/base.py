@@ -1,4 +1,4 @@
-"""What a baseline is: it may learn from a dataset, then gives each candidate of a pool a score."""
+"""The contract of baselines: fit on a dataset, then score the candidates of a pool."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,17 +12,16 @@ import numpy as np
 from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
 from askonce.text.tokenise import TOKENISERS
-from askonce.text.train_vectors import train_skipgram
-from askonce.text.vectors import WordVectors
+from askonce.text.vectors import WordVectors, train_skipgram
 from askonce.types import Dataset, Pool, Post
 
 
 @dataclass
 class Material:
-    """What a baseline may learn from: the dataset, where word vectors are, and the seed.
+    """What a baseline may learn from: the dataset, the path of word vectors, and the seed.
 
-    Labels come from the training split only. Counts of words come from every candidate text, as
-    in a search engine, which has indexed what it is asked for.
+    Labels come from the training split only. Word counts come from every candidate text, as in a
+    search engine, which has indexed what it is asked for.
     """
 
     dataset: Dataset
@@ -31,14 +30,14 @@ class Material:
     _words: dict[str, list[str]] = field(default_factory=dict, repr=False)
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, tokenised once however many baselines read it."""
+        """The words of a text; the result is cached."""
         if text not in self._words:
             self._words[text] = TOKENISERS[self.dataset.tokeniser](text)
         return self._words[text]
 
     @cached_property
     def posts(self) -> list[Post]:
-        """Every candidate of the dataset, each once."""
+        """Every candidate of the dataset once."""
         return list(self.dataset.posts.values())
 
     @cached_property
@@ -48,7 +47,7 @@ class Material:
 
     @cached_property
     def vectors(self) -> WordVectors:
-        """Word vectors from the named file, or else trained on the candidates' own text."""
+        """Word vectors from the file, or trained on the candidates' own text."""
         if self.vectors_path is None:
             texts = [self.words(post.text) for post in self.posts]
             return train_skipgram(texts, min_count=2, seed=self.seed)
@@ -57,7 +56,7 @@ class Material:
         return read_vectors(self.vectors_path, only=wanted)
 
     def pools(self, role: Literal["train", "dev"]) -> Sequence[Pool]:
-        """The pools to learn from or to choose on; none when the dataset lacks them."""
+        """The pools to learn from or to select on; empty if the dataset has none."""
         try:
             return self.dataset.role(role)
         except KeyError:
@@ -65,9 +64,9 @@ class Material:
 
 
 class Baseline(ABC):
-    """Learns from a Material, then scores."""
+    """Fits a Material, then scores."""
 
-    constant: ClassVar[bool] = False  # all scores are equal, so ties decide: print the expectation
+    constant: ClassVar[bool] = False  # all scores are equal: report the expectation over ties
     seeded: ClassVar[bool] = False  # another seed gives other scores
 
     @abstractmethod

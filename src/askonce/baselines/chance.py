@@ -10,7 +10,7 @@ from askonce.types import Pool
 
 @BASELINES.add("random", "chance")
 class Random(Baseline):
-    """What chance gets: equal scores for all, measured at the expectation over all orders."""
+    """Chance: equal scores for all, reported as the expectation over all orders."""
 
     constant = True
 
@@ -18,7 +18,6 @@ class Random(Baseline):
         """Nothing to learn."""
 
     def score(self, pool: Pool) -> np.ndarray:
-        """Zero for every candidate."""
         return np.zeros(len(pool.candidates))
 
 
@@ -26,19 +25,19 @@ class Random(Baseline):
 class Given(Baseline):
     """The order that came with the data, such as the BM25 column of AskUbuntu.
 
-    Equal scores keep the order in which the file lists them, as the search that made them did.
+    Equal scores keep the order of the file.
     """
 
     def fit(self, material: Material) -> None:
         """Nothing to learn."""
 
     def score(self, pool: Pool) -> np.ndarray:
-        """Minus the place in the given order."""
+        """Minus the rank in the given order."""
         if pool.given is None:
             raise AskonceError(
                 f"the data gives no scores for query {pool.query.id!r}; leave 'given' out"
             )
         order = np.argsort(-np.asarray(pool.given), kind="stable")
-        places = np.empty(len(order))
-        places[order] = -np.arange(len(order), dtype=float)
-        return places
+        ranks = np.empty(len(order))
+        ranks[order] = -np.arange(len(order), dtype=float)
+        return ranks

@@ -36,13 +36,13 @@ class Positions:
         codes = np.fromiter(terms, np.int64)  # (N,)
         self.lengths = np.array([len(text) for text in texts])  # (D,)
         document = np.repeat(np.arange(len(texts)), self.lengths)  # (N,)
-        places = np.arange(len(codes)) + document * WINDOW  # (N,)
-        self._documents = np.full(len(codes) + len(texts) * WINDOW, -1)  # by place on the line
-        self._documents[places] = document
+        offsets = np.arange(len(codes)) + document * WINDOW  # (N,)
+        self._documents = np.full(len(codes) + len(texts) * WINDOW, -1)  # by offset
+        self._documents[offsets] = document
         order = np.argsort(codes, kind="stable")  # (N,)
         counts = np.bincount(codes, minlength=len(rows))
-        parts = np.split(places[order], counts.cumsum())  # the last one is empty
-        self._places = dict(zip(rows, parts, strict=False))
+        parts = np.split(offsets[order], counts.cumsum())  # the last one is empty
+        self._offsets = dict(zip(rows, parts, strict=False))
 
     def term(self, term: str) -> np.ndarray:
         """How often each text has the term (D,)."""
@@ -63,10 +63,10 @@ class Positions:
         return self._counts(np.repeat(first, ways))
 
     def _at(self, term: str) -> np.ndarray:
-        return self._places.get(term, NONE)
+        return self._offsets.get(term, NONE)
 
-    def _counts(self, places: np.ndarray) -> np.ndarray:
-        return np.bincount(self._documents[places], minlength=len(self.lengths))
+    def _counts(self, offsets: np.ndarray) -> np.ndarray:
+        return np.bincount(self._documents[offsets], minlength=len(self.lengths))
 
 
 class DependenceFeatures:

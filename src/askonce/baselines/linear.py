@@ -1,6 +1,6 @@
 """Baselines that learn one weight per feature of a (query, candidate) pair.
 
-scikit-learn takes two seconds to import, so it is where something is fitted.
+scikit-learn takes two seconds to import, so it is imported where something is fitted.
 """
 
 from abc import abstractmethod
@@ -12,14 +12,14 @@ import numpy as np
 from askonce.baselines.base import Baseline, Material
 from askonce.types import Pool
 
-MAX_POOLS = 2000  # a few weights need no more labelled questions than this
+MAX_POOLS = 2000  # labelled questions, enough for a few weights
 
 
 class LinearBaseline(Baseline):
     """Standardises features within each pool and fits a linear classifier on the training pairs.
 
-    Within the pool, because only the order there matters: a long question raises BM25 for all of
-    its candidates alike.
+    Within the pool, because only the order there matters: a long question raises BM25 for all its
+    candidates.
     """
 
     seeded = True
@@ -44,7 +44,6 @@ class LinearBaseline(Baseline):
         return LogisticRegression(class_weight="balanced", random_state=seed, max_iter=1000)
 
     def fit(self, material: Material) -> None:
-        """Learn the weights from the training split."""
         self.prepare(material)
         pools = _sample(material.pools("train"), material.seed)
         labels = np.concatenate([np.asarray(p.labels) > 0 for p in pools] or [np.zeros(0, bool)])
@@ -54,7 +53,6 @@ class LinearBaseline(Baseline):
             self._model = self.classifier(material.seed).fit(pairs, labels)
 
     def score(self, pool: Pool) -> np.ndarray:
-        """Distance from the boundary between right and wrong."""
         features = self.features(pool)
         if self._model is None:
             return self.untrained(features)

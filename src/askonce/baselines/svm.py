@@ -6,10 +6,9 @@ import numpy as np
 
 from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
-from askonce.baselines.bm25 import BM25
+from askonce.baselines.lexical import BM25, VARIANTS
 from askonce.baselines.linear import LinearBaseline
 from askonce.baselines.overlap import OverlapFeatures
-from askonce.baselines.tfidf import VARIANTS
 from askonce.baselines.word_vectors import IdfWordVectors
 from askonce.types import Pool
 
@@ -22,7 +21,6 @@ class LinearSvm(LinearBaseline):
     """Linear SVM over BM25, six TF-IDF cosines, the word-vector cosine, word overlap and length."""
 
     def prepare(self, material: Material) -> None:
-        """Fit every similarity that is a feature."""
         kinds: list[type[Baseline]] = [BM25, *VARIANTS, IdfWordVectors]
         self._similarities = [kind() for kind in kinds]
         for similarity in self._similarities:

@@ -12,7 +12,7 @@ class IdfWordVectors(Baseline):
     """Cosine between the idf-weighted sums of the word vectors of both texts."""
 
     def fit(self, material: Material) -> None:
-        """Weigh each word vector by the idf of its word; words without a vector are not read."""
+        """Multiply word vectors by idf; words without a vector are ignored."""
         self._words = material.words
         vocabulary, vectors = material.lexicon.vocabulary, material.vectors
         unseen = float(np.log(max(vocabulary.documents, 2)))
@@ -20,17 +20,17 @@ class IdfWordVectors(Baseline):
         weight = np.array([idf.get(word, unseen) for word in vectors.words], dtype=np.float32)
         self._row = {word: row for row, word in enumerate(vectors.words)}
         self._weighted = vectors.matrix * weight[:, None]  # (V, E)
-        self._kept: dict[str, np.ndarray] = {}
+        self._vectors: dict[str, np.ndarray] = {}
 
     def score(self, pool: Pool) -> np.ndarray:
-        """Cosine of the query with each candidate; 0 where a text has no known word."""
+        """Cosine of the query with each candidate; 0 where a text has no word vector."""
         query = self._vector(pool.query.text)  # (E,)
         return np.stack([self._candidate(p.id, p.text) for p in pool.candidates]) @ query  # (n,)
 
     def _candidate(self, post_id: str, text: str) -> np.ndarray:
-        if post_id not in self._kept:
-            self._kept[post_id] = self._vector(text)
-        return self._kept[post_id]
+        if post_id not in self._vectors:
+            self._vectors[post_id] = self._vector(text)
+        return self._vectors[post_id]
 
     def _vector(self, text: str) -> np.ndarray:
         rows = [row for word in self._words(text) if (row := self._row.get(word)) is not None]

@@ -1,4 +1,4 @@
-"""``askonce ask``: one question, answered from an archive."""
+"""``askonce ask``: answer one question from an archive."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 ArchivePlace = Annotated[
     str,
     typer.Argument(
-        help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles', "
-        "the built-in one."
+        help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles' "
+        "for the built-in archive."
     ),
 ]
 WorkFolder = Annotated[
     Path | None,
     typer.Option(
         "--folder",
-        help="Where the indexes and models of an archive with an address are. Unless given: "
-        "NAME.askonce here.",
+        help="Folder for the indexes and models of an archive in a database. "
+        "Default: NAME.askonce in the current folder.",
         show_default=False,
     ),
 ]
@@ -30,36 +30,36 @@ IndexAddress = Annotated[
     str | None,
     typer.Option(
         "--index",
-        help="Search on Milvus: NAME.db for milvus-lite, http://… for a server. Unless given: "
-        "in the archive's folder.",
+        help="Use Milvus: NAME.db for milvus-lite, http://… for a server. "
+        "Default: indexes in the archive's folder.",
         show_default=False,
     ),
 ]
-SHOWN = 300  # characters of an answer on the screen
+ANSWER_CHARS = 300  # of an answer on the screen
+# fields of a hit that are only shown over HTTP
+HTTP_ONLY = {"excerpt", "tags", "created", "html"}
 
 
 def command(
     archive: ArchivePlace,
-    question: Annotated[str, typer.Argument(help="What you want to know.")],
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Results of each kind.")] = 5,
+    question: Annotated[str, typer.Argument(help="The question to answer.")],
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of results per kind.")] = 5,
     ranker: Annotated[
-        str, typer.Option("--ranker", help="best, or one stage of it: bm25, vectors, fused.")
+        str, typer.Option("--ranker", help="best, or some of its stages: bm25, vectors, fused.")
     ] = "best",
     votes: Annotated[
-        bool, typer.Option("--votes", help="Let votes and accepted marks count for answers.")
+        bool, typer.Option("--votes", help="Prefer upvoted and accepted answers.")
     ] = False,
     index: IndexAddress = None,
     folder: WorkFolder = None,
     json: JsonFlag = False,
 ) -> None:
-    """Find the questions already asked and the answers already given."""
+    """Find similar questions and their answers."""
     from askonce.engine import Engine
 
     with (
         progress("opening the archive") as say,
-        Engine.open(
-            archive, index=index, folder=folder, on_event=lambda event: say(str(event))
-        ) as engine,
+        Engine.open(archive, index=index, folder=folder, on_event=say) as engine,
     ):
         say("searching")
         similar, answers = engine.ask(question, k, ranker, votes)
@@ -70,59 +70,34 @@ def command(
 
 
 def as_json(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> dict[str, Any]:
-    """The result as scripts read it."""
+    """The hits as ``--json`` prints them."""
     return {
-        "similar": [
-            {
-                "id": hit.post.id,
-                "title": hit.post.title,
-                "score": hit.score,
-                "duplicate_probability": hit.duplicate_probability,
-                "duplicate_of": hit.duplicate_of,
-                "answers": hit.answers,
-                "accepted": hit.accepted,
-                "stages": hit.stages,
-                "words": hit.words,
-            }
-            for hit in similar
-        ],
-        "answers": [
-            {
-                "id": hit.post.id,
-                "question_id": hit.question.id,
-                "question_title": hit.question.title,
-                "text": hit.post.text,
-                "score": hit.score,
-                "votes": hit.post.score,
-                "accepted": hit.post.accepted,
-                "stages": hit.stages,
-                "words": hit.words,
-            }
-            for hit in answers
-        ],
+        "similar": [hit.model_dump(exclude={*HTTP_ONLY, "votes"}) for hit in similar],
+        "answers": [hit.model_dump(exclude=HTTP_ONLY) for hit in answers],
     }
 
 
 def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> None:
-    """The result as people read it."""
+    """Print the hits for people."""
     out = console()
     if not similar and not answers:
-        out.print("nothing in the archive shares a word with this question")
+        out.print("No post shares a word with this question.")
         return
-    out.print("[bold]Already asked[/bold]")
+    out.print("[bold]Similar questions[/bold]")
     for hit in similar:
-        chance = hit.duplicate_probability
-        same = f"  {chance:.0%} the same" if chance is not None else ""
+        probability = hit.duplicate_probability
+        same = f"  {probability:.0%} the same" if probability is not None else ""
         mark = f"  (duplicate of {hit.duplicate_of})" if hit.duplicate_of else ""
-        title = hit.post.title or " ".join(hit.post.body.split())[:80]
-        out.print(f"  {hit.score:6.2f}{same}  {hit.post.id}  {title}{mark}", markup=False)
-    out.print("[bold]Already answered[/bold]")
+        title = hit.title or hit.excerpt[:80]
+        out.print(f"  {hit.score:6.2f}{same}  {hit.id}  {title}{mark}", markup=False)
+    out.print("[bold]Answers[/bold]")
     for answer in answers:
-        known = [f"{answer.post.score:+d}"] if answer.post.score is not None else []
-        known += ["accepted"] if answer.post.accepted else []
-        marks = f" ({', '.join(known)})" if known else ""
-        head = f"  {answer.score:6.2f}  {answer.post.id}  to “{answer.question.title}”{marks}"
+        facts = [f"{answer.votes:+d}"] if answer.votes is not None else []
+        facts += ["accepted"] if answer.accepted else []
+        marks = f" ({', '.join(facts)})" if facts else ""
+        head = f"  {answer.score:6.2f}  {answer.id}  to “{answer.question_title}”{marks}"
         out.print(head, markup=False)
         text = " ".join(answer.post.body.split())
-        shown = text if len(text) <= SHOWN else text[:SHOWN].rsplit(" ", 1)[0] + " …"
-        out.print(f"          {shown}", markup=False)
+        if len(text) > ANSWER_CHARS:
+            text = text[:ANSWER_CHARS].rsplit(" ", 1)[0] + " …"
+        out.print(f"          {text}", markup=False)

@@ -1,4 +1,4 @@
-"""``askonce datasets``: what can be read."""
+"""``askonce datasets``: list the datasets."""
 
 from askonce.cli.output import JsonFlag, console, first_line, write_json
 

@@ -1,6 +1,6 @@
-"""``make demo``: InsuranceQA imported, served at once, trained beside, the better one swapped in.
+"""``make demo``: import InsuranceQA, serve it at once, train, and swap the trained ranker in.
 
-With ``--once`` it starts the same, asks one question over HTTP, prints the answer and ends.
+With ``--once`` it asks one question over HTTP, prints the answer and exits.
 """
 
 import json
@@ -21,15 +21,15 @@ from askonce.errors import AskonceError
 
 ARCHIVE = Path("build/demo.askonce")
 QUESTION = "does my car insurance cover a rental car while mine is being repaired?"
-PATIENCE = 120  # seconds until the server must be ready
+READY_TIMEOUT = 120  # seconds
 
 
 def main() -> None:
-    """Run the demo until Ctrl-C; ``--once`` ends it after one answer."""
+    """Run the demo until Ctrl-C, or with ``--once`` until the first answer."""
     try:
         _demo(once="--once" in sys.argv[1:])
     except KeyboardInterrupt:
-        console().print("\nstopped; the archive stays in", str(ARCHIVE))
+        console().print("\nStopped. The archive is kept in", str(ARCHIVE))
     except AskonceError as error:
         sys.exit(f"askonce: {error}")
 
@@ -39,24 +39,26 @@ def _demo(once: bool) -> None:
     if not (ARCHIVE / "archive.sqlite3").exists():
         _run("import", "insuranceqa", "--into", str(ARCHIVE))
     with _serving() as address:
-        out.print(f"\n  [bold]{address}[/bold]  answers now, by BM25\n")
+        out.print(f"\n  [bold]{address}[/bold]  is ready and ranks by BM25\n")
         with _started("train", str(ARCHIVE)) as training:
             _ask(address, QUESTION)
             if once:
                 return
-            out.print("\ntraining goes on beside it; the page shows how far it is\n")
+            out.print(
+                "\nTraining continues in the background; the Model page shows its progress.\n"
+            )
             training.wait()
         if training.returncode == 0:
             _wait_for_model(address)
-            out.print(f"\n  [bold]{address}[/bold]  now answers with the trained ranker\n")
+            out.print(f"\n  [bold]{address}[/bold]  now uses the trained ranker\n")
             _ask(address, QUESTION)
-        out.print("\nCtrl-C ends the demo")
+        out.print("\nPress Ctrl-C to stop.")
         signal.pause()
 
 
 @contextmanager
 def _serving() -> Iterator[str]:
-    """A server on a free port; its address once it is ready."""
+    """Start a server on a free port; yields its address once it is ready."""
     with _started("serve", str(ARCHIVE), "--port", "0", stdout=subprocess.PIPE) as server:
         line = (server.stdout.readline() if server.stdout else b"").decode()
         address = next((word for word in line.split() if word.startswith("http://")), None)
@@ -75,26 +77,26 @@ def _wait_for_model(address: str) -> None:
 
 
 def _wait(done: Any) -> None:  # noqa: ANN401 - a function without arguments
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + READY_TIMEOUT
     while not done():
         if time.monotonic() > end:
-            raise AskonceError(f"the server was not ready within {PATIENCE} s")
+            raise AskonceError(f"the server was not ready within {READY_TIMEOUT} s")
         time.sleep(0.2)
 
 
 def _ask(address: str, question: str) -> None:
     out = console()
     query = urllib.parse.urlencode({"q": question, "k": 3})
-    found = _get(address, f"/api/ask?{query}")
-    if found is None:
-        raise AskonceError(f"{address} gave no answer")
+    response = _get(address, f"/api/ask?{query}")
+    if response is None:
+        raise AskonceError(f"{address} did not answer")
     out.print(f"[bold cyan]? {question}[/bold cyan]")
-    for hit in found["similar"]:
-        out.print(f"  already asked: {hit['title']}", markup=False)
-    for hit in found["answers"][:1]:
+    for hit in response["similar"]:
+        out.print(f"  similar question: {hit['title']}", markup=False)
+    for hit in response["answers"][:1]:
         out.print(f"  answer to “{hit['question_title']}”:", markup=False)
         out.print(f"    {hit['text']}", markup=False)
-    out.print(f"  ({found['took_ms']:.0f} ms)")
+    out.print(f"  ({response['took_ms']:.0f} ms)")
 
 
 def _get(address: str, path: str) -> Any:  # noqa: ANN401 - JSON
@@ -113,7 +115,7 @@ def _run(*words: str) -> None:
 
 @contextmanager
 def _started(*words: str, stdout: int | None = None) -> "Iterator[subprocess.Popen[bytes]]":
-    """A command that is ended with us."""
+    """Run a command in the background; it is stopped on exit."""
     process = subprocess.Popen(_command(*words), stdout=stdout)
     try:
         yield process

@@ -1,4 +1,4 @@
-"""``askonce duplicates``: questions that were asked twice and never marked."""
+"""``askonce duplicates``: find questions that were asked twice but not marked."""
 
 import sys
 from collections.abc import Iterator
@@ -19,24 +19,25 @@ HEADER = ("confidence", "calibrated", "id", "title", "other_id", "other_title")
 def command(
     archive: ArchivePlace,
     out: Annotated[
-        Path | None, typer.Option("--out", help="CSV file to write; without it, stdout.")
+        Path | None, typer.Option("--out", help="CSV file to write. Default: stdout.")
     ] = None,
     least: Annotated[
-        float, typer.Option("--least", min=0, max=1, help="Confidence from which a pair is told.")
+        float, typer.Option("--least", min=0, max=1, help="Minimum confidence of a pair.")
     ] = 0.5,
     newest: Annotated[
-        int | None, typer.Option("--newest", min=1, help="Look only at so many newest questions.")
+        int | None,
+        typer.Option("--newest", min=1, help="Check only this many of the newest questions."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Write only so many surest pairs.")
+        int | None, typer.Option("--limit", min=1, help="Write only this many pairs.")
     ] = None,
     index: IndexAddress = None,
     folder: WorkFolder = None,
 ) -> None:
-    """Find unmarked duplicates in bulk, the surest first, as CSV.
+    """List unmarked duplicates as CSV, highest confidence first.
 
-    The confidence is the calibrated probability where a trained model serves; else the share of
-    a question's own BM25 score that the other reaches, and the column `calibrated` says 0.
+    The confidence is the calibrated probability if a trained model is in service. Otherwise it is
+    the other question's BM25 score as a share of the question's own, and `calibrated` is 0.
     """
     from rich.console import Console
     from rich.progress import track
@@ -56,10 +57,10 @@ def command(
             console=Console(stderr=True),
             transient=True,
         )
-        found = [pair for pair in pairs if pair is not None]
-    found.sort(key=lambda pair: (-pair.confidence, pair.question.id))
-    _write(found[:limit], out)
-    typer.echo(f"{len(found):,} likely duplicates among {total:,} questions", err=True)
+        likely = [pair for pair in pairs if pair is not None]
+    likely.sort(key=lambda pair: (-pair.confidence, pair.question.id))
+    _write(likely[:limit], out)
+    typer.echo(f"{len(likely):,} likely duplicates among {total:,} questions", err=True)
 
 
 def _write(pairs: "list[FoundDuplicate]", out: Path | None) -> None:

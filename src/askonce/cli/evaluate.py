@@ -1,4 +1,4 @@
-"""``askonce evaluate``: a TREC run file against qrels."""
+"""``askonce evaluate``: measure a TREC run file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ Protocol = Annotated[
     ProtocolName,
     typer.Option(
         "--protocol",
-        help="Which queries count: all, those with both labels, those with a right one.",
+        help="Which queries count: all, those with both labels, those with a relevant one.",
     ),
 ]
 
@@ -35,7 +35,7 @@ def command(
     for count, what in (
         (report.unanswered, "queries of the qrels are not in the run and count as 0"),
         (report.ignored, "queries of the run are not in the qrels and are ignored"),
-        (report.tied_positives, "right candidates share their score with a wrong one"),
+        (report.tied_positives, "relevant candidates tie with an irrelevant one"),
     ):
         if count:
             typer.echo(f"note: {count} {what}", err=True)

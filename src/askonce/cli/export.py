@@ -1,4 +1,4 @@
-"""``askonce export``: all of an archive as files."""
+"""``askonce export``: write an archive to files."""
 
 from pathlib import Path
 from typing import Annotated, get_args
@@ -15,11 +15,11 @@ def command(
         Path, typer.Option(help="The file or folder to write; must be new.", show_default=False)
     ],
     form: Annotated[
-        str, typer.Option("--format", help="jsonl (packed if the name ends in .gz) or beir.")
+        str, typer.Option("--format", help="jsonl (gzipped if the name ends in .gz) or beir.")
     ] = "jsonl",
     json: JsonFlag = False,
 ) -> None:
-    """Write all posts and links as JSONL or as a BEIR folder; `askonce import` reads both back."""
+    """Write all posts and links as JSONL or as a BEIR folder; `askonce import` reads both."""
     from askonce.archive import open_archive
     from askonce.archive.database import without_password
     from askonce.archive.export import Format, export
@@ -34,5 +34,5 @@ def command(
     if json:
         write_json({"archive": without_password(archive), "format": form, "to": str(to), **counts})
     else:
-        said = f"{counts['questions']:,} questions and {counts['answers']:,} answers"
-        console().print(f"wrote {said} to {to}", markup=False)
+        posts = f"{counts['questions']:,} questions and {counts['answers']:,} answers"
+        console().print(f"wrote {posts} to {to}", markup=False)

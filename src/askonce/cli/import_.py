@@ -1,4 +1,4 @@
-"""``askonce import``: a forum's dump into an archive."""
+"""``askonce import``: load a forum's dump into an archive."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askonce.archive import Summary
     from askonce.data.forums import Source
 
-SHOWN = 5  # damaged records that are printed
+SHOWN = 5  # damaged records to print
 
 
 def command(
@@ -30,7 +30,7 @@ def command(
     into: Annotated[
         str,
         typer.Option(
-            help="The archive: a folder, made if need be, or a postgresql:// address.",
+            help="The archive: a folder, created if missing, or a postgresql:// address.",
             show_default=False,
         ),
     ],
@@ -44,18 +44,16 @@ def command(
     columns: Annotated[
         str,
         typer.Option(
-            help="Of a CSV: which column holds what, such as title=Subject,body=Text.",
+            help="For CSV: field=Column pairs, such as title=Subject,body=Text.",
             show_default=False,
         ),
     ] = "",
-    code: Annotated[
-        bool, typer.Option(help="Keep blocks of code in the text that is searched.")
-    ] = True,
+    code: Annotated[bool, typer.Option(help="Include code blocks in the searchable text.")] = True,
     json: JsonFlag = False,
 ) -> None:
-    """Import a forum; run it again to bring the archive up to date.
+    """Import a forum; run it again to update the archive.
 
-    A damaged record is counted, named and passed over.
+    Damaged records are counted, listed and skipped.
     """
     from askonce.archive import Archive, load
     from askonce.archive.database import without_password
@@ -67,7 +65,7 @@ def command(
     source = Source(place, columns=_column_map(columns), code=code)
     start = time.perf_counter()
     records = IMPORTERS[name](source)
-    first = list(islice(records, 1))  # a wrong place is told before an archive is made
+    first = list(islice(records, 1))  # report a wrong path before creating an archive
     archive = Archive.open(into, create=True)
     with _bar(source) as tell:
         summary = load(archive, chain(first, records), tell, strict)
@@ -84,26 +82,26 @@ def command(
 
 def _column_map(text: str) -> dict[str, str]:
     """The pairs of ``field=Column,field=Column``."""
-    found = {}
+    columns = {}
     for pair in filter(None, text.split(",")):
         field, equals, column = (part.strip() for part in pair.partition("="))
         if not (field and equals and column):
             raise ConfigError(
                 f"--columns has {pair!r}; expected field=Column, such as title=Subject"
             )
-        found[field] = column
-    return found
+        columns[field] = column
+    return columns
 
 
 @contextmanager
 def _bar(source: "Source") -> Iterator[Callable[["Summary"], None]]:
-    """How far the files are read, and the speed, on stderr."""
+    """A progress bar with the speed, on stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     start = time.perf_counter()
-    told = TextColumn("{task.description}")
-    bar = Progress(told, BarColumn(), TimeElapsedColumn(), console=Console(stderr=True))
+    text = TextColumn("{task.description}")
+    bar = Progress(text, BarColumn(), TimeElapsedColumn(), console=Console(stderr=True))
     with bar:
         task = bar.add_task("reading", total=None)
 
@@ -129,6 +127,6 @@ def _show(into: str, summary: "Summary", seconds: float) -> None:
     counts = f"{posts}, {summary.unchanged:,} unchanged; {links}"
     console().print(f"{into}: {counts}; {seconds:.1f} s", markup=False)
     if summary.damaged:
-        typer.echo(f"{summary.damaged:,} damaged records were passed over:", err=True)
+        typer.echo(f"{summary.damaged:,} damaged records were skipped:", err=True)
         for example in summary.examples[:SHOWN]:
             typer.echo(f"  {example}", err=True)

@@ -39,7 +39,7 @@ def command(
             folder=folder,
             exclusive=True,
             rebuild=rebuild and ray is None,
-            on_event=lambda event: say(str(event)),
+            on_event=say,
         ) as engine,
     ):
         status = engine.status()

@@ -1,4 +1,4 @@
-"""``askonce info``: what an archive holds."""
+"""``askonce info``: describe an archive."""
 
 import json as json_format
 from pathlib import Path
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def command(
     archive: Annotated[
-        str, typer.Argument(help="A folder that `askonce import` made, or what `ask` takes.")
+        str, typer.Argument(help="An archive folder, or anything else that `ask` accepts.")
     ],
     folder: WorkFolder = None,
     json: JsonFlag = False,
 ) -> None:
-    """Count an archive's posts and links; show its growth, size, indexes and models."""
+    """Show the size, growth, indexes and models of an archive."""
     from askonce.archive import open_archive
 
     result = describe(open_archive(archive, folder))
@@ -31,10 +31,11 @@ def command(
 
 
 def describe(archive: "Archive") -> dict[str, Any]:
-    """What there is to say of an archive, as scripts read it."""
+    """The description that ``--json`` prints."""
     folder = archive.folder
     return {
         "archive": archive.name,
+        "format": archive.format,
         "change": archive.change,
         "counts": archive.counts(),
         "years": _years(archive.growth()),
@@ -54,25 +55,25 @@ def _years(months: list[tuple[str, int, int]]) -> list[dict[str, Any]]:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Bytes on the disk of the posts, of each folder beside them, and of all."""
+    """Bytes on disk of the posts, of each folder, and in total."""
     sizes = {"posts": 0}
     for path in folder.rglob("*"):
         if path.is_file():
             first, *rest = path.relative_to(folder).parts
-            part = first if rest else "posts"
+            part = first if rest else "backup" if ".backup-" in first else "posts"
             sizes[part] = sizes.get(part, 0) + path.stat().st_size
     return {**sizes, "all": sum(sizes.values())}
 
 
 def _indexes(folder: Path) -> dict[str, Any]:
-    """What each index says of the change that it stands at; what cannot be read is left out."""
-    found = {}
+    """The position file of each index; None if it cannot be read."""
+    positions = {}
     for path in sorted(folder.glob("*/position.json")):
         try:
-            found[path.parent.name] = json_format.loads(path.read_text("utf-8"))
+            positions[path.parent.name] = json_format.loads(path.read_text("utf-8"))
         except (OSError, ValueError):
-            found[path.parent.name] = None
-    return found
+            positions[path.parent.name] = None
+    return positions
 
 
 def _names(folder: Path) -> list[str]:
@@ -83,11 +84,12 @@ def _show(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     out = console()
-    out.print(f"{result['archive']} · change {result['change']:,}", markup=False)
+    title = f"{result['archive']} · format {result['format']} · change {result['change']:,}"
+    out.print(title, markup=False)
     for name, count in result["counts"].items():
         out.print(f"  {count:>12,}  {name}")
     for name, size in result["bytes"].items():
-        out.print(f"  {size / 1e6:>12,.1f}  MB of {name}", markup=False)
+        out.print(f"  {size / 1e6:>12,.1f}  MB {name}", markup=False)
     for name, position in result["indexes"].items():
         out.print(f"  index {name}: {position}", markup=False)
     if result["models"]:

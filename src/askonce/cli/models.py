@@ -1,4 +1,4 @@
-"""``askonce models``: what can rank."""
+"""``askonce models``: list models and baselines."""
 
 from askonce.cli.output import JsonFlag, console, first_line, write_json
 

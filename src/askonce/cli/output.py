@@ -1,4 +1,4 @@
-"""How commands speak: JSON or tables on stdout, progress on stderr."""
+"""Output of the commands: JSON or tables on stdout, progress on stderr."""
 
 import json
 import os
@@ -13,29 +13,27 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataFolder = Annotated[
     Path,
-    typer.Option(
-        "--data", help="Folder of the dataset, or the one that holds it.", show_default=False
-    ),
+    typer.Option("--data", help="Folder of the dataset, or its parent.", show_default=False),
 ]
 
 
 def console() -> "Console":
-    """Stdout for people; as wide as it needs to be when it is not a terminal."""
+    """A console on stdout; 160 columns wide if that is not a terminal."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 def first_process() -> bool:
-    """Whether this process speaks: of those that torchrun started, only the first."""
+    """Whether this process prints: under torchrun only the first one does."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - any JSON value
-    """Print a value, or write it to a file; ``-`` is stdout."""
+    """Write a value as JSON to a file, or to stdout (no path, or ``-``)."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     if path is None or str(path) == "-":
         typer.echo(text)
@@ -44,34 +42,31 @@ def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - 
 
 
 def first_line(text: str | None) -> str:
-    """What a docstring says first."""
+    """The first line of a docstring."""
     return (text or "").strip().partition("\n")[0]
 
 
 def vectors_beside(data: Path) -> Path | None:
-    """A folder of GloVe vectors in the data folder or next to it."""
-    places = (data, data.resolve().parent)
-    return next((path for place in places for path in sorted(place.glob("glove*"))), None)
+    """A folder of GloVe vectors in the data folder or its parent."""
+    folders = (data, data.resolve().parent)
+    return next((path for folder in folders for path in sorted(folder.glob("glove*"))), None)
 
 
 @contextmanager
-def progress(first: str) -> Iterator[Callable[[str], None]]:
-    """A spinner with the time spent, on stderr; the given function says what is being done."""
+def progress(first: str) -> Iterator[Callable[[object], None]]:
+    """A spinner with the elapsed time on stderr; call the function to change its text."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)
-        yield lambda text: bar.update(task, description=text)
+        yield lambda message: bar.update(task, description=str(message))
 
 
 @contextmanager
 def counted_progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar with the time spent and left, on stderr; the function says what, how much, of how much.
-
-    Of nothing, it only says what.
-    """
+    """A progress bar on stderr; call the function with text, done and total (0 if unknown)."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -82,10 +77,10 @@ def counted_progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn,
     )
 
-    text, times = TextColumn("{task.description}"), (TimeElapsedColumn(), TimeRemainingColumn())
-    columns = (text, BarColumn(), MofNCompleteColumn(), *times)
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)
-        yield lambda what, done, total: bar.update(
-            task, description=what, completed=done, total=total or None
+        yield lambda text, done, total: bar.update(
+            task, description=text, completed=done, total=total or None
         )

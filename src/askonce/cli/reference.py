@@ -1,4 +1,4 @@
-"""Writes the reference pages of docs/ from the program itself: ``make docs``."""
+"""Generates the reference pages of docs/ from the program: ``make docs``."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from askonce.cli.output import first_line
 
 
 def pages() -> dict[str, str]:
-    """Each generated page by its file name."""
+    """The generated pages by file name."""
     return {"cli.md": _commands(), "models.md": _models(), "datasets.md": _datasets()}
 
 
@@ -58,7 +58,7 @@ def _datasets() -> str:
 
 
 def main() -> None:
-    """Write the pages into the folder that is named."""
+    """Write the pages into the folder given as argument."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():

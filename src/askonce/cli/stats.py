@@ -1,4 +1,4 @@
-"""``askonce stats``: what a dataset holds."""
+"""``askonce stats``: the size of a dataset."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 def command(
-    dataset: Annotated[str, typer.Argument(help="A name of `askonce datasets`.")],
+    dataset: Annotated[str, typer.Argument(help="A name from `askonce datasets`.")],
     data: DataFolder,
     json: JsonFlag = False,
 ) -> None:
-    """Count the questions, pairs and right answers of a dataset."""
+    """Count the questions, pairs and relevant answers of a dataset."""
     from askonce.data.benchmarks import DATASETS, load_dataset
 
     name = DATASETS.resolve(dataset)
     with progress(f"reading {name}"):
-        found = load_dataset(name, data)
-    counts = {split: _count(pools) for split, pools in found.splits.items()}
+        loaded = load_dataset(name, data)
+    counts = {split: _count(pools) for split, pools in loaded.splits.items()}
     if json:
-        write_json({"dataset": name, "candidates": len(found.posts), "splits": counts})
+        write_json({"dataset": name, "candidates": len(loaded.posts), "splits": counts})
         return
-    console().print(_table(found, counts))
+    console().print(_table(loaded, counts))
 
 
 def _count(pools: "Split") -> dict[str, Any]:

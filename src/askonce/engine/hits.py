@@ -1,16 +1,19 @@
-"""From ranked ids to what people see: posts, marks, shared words, probabilities, votes."""
+"""Turn a ranking of ids into hits: posts with answers, marks, probability, votes and words."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable
 
 from askonce.archive import Archive
 from askonce.engine.results import RankedAnswer, SimilarQuestion
-from askonce.engine.words import shared_words
 from askonce.ranking.calibration import content_stems, jaccard
-from askonce.ranking.pipeline import Ranked, Search
-from askonce.types import Post
+from askonce.ranking.pipeline import Search
+from askonce.ranking.stages import Ranked
+from askonce.text.sanitise import safe_html
+from askonce.text.tokenise import tokenise
 
-NEAR = 20  # similar questions whose answers are looked at
+NEAR = 20  # similar questions whose answers become candidates
+EXCERPT_CHARS = 240
+
+Stemmer = Callable[[str], list[str]]  # the stem of each token
 
 
 def similar_hits(
@@ -19,76 +22,104 @@ def similar_hits(
     """The first k questions of a ranking."""
     ids = ranked.ids[:k]
     posts = archive.posts(ids, html=False)
-    answers, marks = archive.answer_marks(ids), archive.duplicates_of(ids)
-    terms = search.lexical.terms
-    wanted = content_stems(question, terms)
+    answers, originals = archive.answer_marks(ids), archive.duplicates_of(ids)
+    stemmer, calibration = search.lexical.terms, search.serving.calibration
+    stems = content_stems(question, stemmer)
     hits = []
-    for place, name in enumerate(ids):
-        if name not in posts:  # deleted a moment ago
+    for rank, post_id in enumerate(ids):
+        if post_id not in posts:  # deleted since the search
             continue
-        post, stages, given = posts[name], ranked.parts(place), answers.get(name, {})
-        hit = SimilarQuestion(
-            post,
-            float(ranked.scores[place]),
-            stages,
-            shared_words(post.text, wanted, terms),
-            marks.get(name),
-            len(given),
-            any(given.values()),
-            _probability(search, wanted, post, stages),
+        post, stages = posts[post_id], ranked.parts(rank)
+        probability = None
+        if calibration is not None:
+            overlap = jaccard(stems, content_stems(post.text, stemmer))
+            probability = calibration.probability(stages | {"shared": overlap})
+        accepted_marks = answers.get(post_id, {})
+        hits.append(
+            SimilarQuestion(
+                post=post,
+                id=post.id,
+                title=post.title,
+                excerpt=excerpt(post.body),
+                score=float(ranked.scores[rank]),
+                duplicate_probability=probability,
+                duplicate_of=originals.get(post_id),
+                answers=len(accepted_marks),
+                accepted=any(accepted_marks.values()),
+                votes=post.score,
+                tags=post.tags,
+                created=post.created,
+                stages=stages,
+                words=shared_words(post.text, stems, stemmer),
+            )
         )
-        hits.append(hit)
     return hits
 
 
-def _probability(
-    search: Search, wanted: frozenset[str], post: Post, stages: dict[str, float]
-) -> float | None:
-    calibration = search.serving.calibration
-    if calibration is None:
-        return None
-    own = content_stems(post.text, search.lexical.terms)
-    return calibration.probability(stages | {"shared": jaccard(wanted, own)})
-
-
-def lent_scores(archive: Archive, near: Ranked) -> dict[str, float]:
-    """What similar questions lend to their answers, and to those of the question they duplicate."""
-    names = near.ids[:NEAR]
-    originals = archive.originals(names)
-    lent: dict[str, float] = {}
-    for name, score in zip(names, near.scores.tolist(), strict=False):
-        for asked in (name, originals[name]):
-            lent[asked] = max(lent.get(asked, score), score)
-    given = archive.answer_marks(list(lent))
-    return {answer: lent[question] for question, ids in given.items() for answer in ids}
+def lent_scores(archive: Archive, similar: Ranked) -> dict[str, float]:
+    """For each answer to a similar question, or to its original, that question's score."""
+    ids = similar.ids[:NEAR]
+    originals = archive.originals(ids)
+    scores: dict[str, float] = {}
+    for post_id, score in zip(ids, similar.scores.tolist(), strict=False):
+        for question in (post_id, originals[post_id]):
+            scores[question] = max(scores.get(question, score), score)
+    answers = archive.answer_marks(list(scores))
+    return {answer: scores[question] for question, ids in answers.items() for answer in ids}
 
 
 def answer_hits(
     archive: Archive, search: Search, question: str, ranked: Ranked, k: int, votes: bool
 ) -> list[RankedAnswer]:
-    """The first k answers of a ranking; with ``votes``, of one that the crowd had a say in."""
-    hits = list(_answers(archive, ranked, len(ranked.ids) if votes else k))
+    """The first k answers of a ranking; with ``votes``, after adding the bonus for votes."""
+    ids = ranked.ids if votes else ranked.ids[:k]
+    posts = archive.posts(ids)
+    parents = archive.posts(sorted({p.parent for p in posts.values() if p.parent}), html=False)
+    blend = search.serving.blend if votes else None
+    candidates = []
+    for rank, post_id in enumerate(ids):
+        post = posts.get(post_id)
+        parent = parents.get(post.parent or "") if post else None
+        if post is None or parent is None:  # deleted since the search
+            continue
+        score, stages = float(ranked.scores[rank]), ranked.parts(rank)
+        if blend is not None:
+            stages["votes"] = blend.bonus(post.score, post.accepted)
+            score += stages["votes"]
+        candidates.append((score, stages, post, parent))
     if votes:
-        hits = sorted((_with_votes(search, hit) for hit in hits), key=lambda hit: -hit.score)
-    terms = search.lexical.terms
-    wanted = content_stems(question, terms)
-    return [replace(h, words=shared_words(h.post.text, wanted, terms)) for h in hits[:k]]
+        candidates.sort(key=lambda candidate: -candidate[0])
+    stemmer = search.lexical.terms
+    stems = content_stems(question, stemmer)
+    return [
+        RankedAnswer(
+            post=post,
+            question=parent,
+            id=post.id,
+            question_id=parent.id,
+            question_title=parent.title,
+            text=post.text,
+            html=safe_html(post.html),
+            score=score,
+            votes=post.score,
+            accepted=post.accepted,
+            created=post.created,
+            stages=stages,
+            words=shared_words(post.text, stems, stemmer),
+        )
+        for score, stages, post, parent in candidates[:k]
+    ]
 
 
-def _answers(archive: Archive, ranked: Ranked, reach: int) -> Iterator[RankedAnswer]:
-    posts = archive.posts(ranked.ids[:reach])
-    questions = archive.posts(sorted({p.parent for p in posts.values() if p.parent}), html=False)
-    for place, name in enumerate(ranked.ids[:reach]):
-        post = posts.get(name)
-        asked = questions.get(post.parent or "") if post else None
-        if post is not None and asked is not None:
-            score = float(ranked.scores[place])
-            yield RankedAnswer(post, asked, score, ranked.parts(place), ())
+def shared_words(text: str, stems: frozenset[str], stemmer: Stemmer) -> list[str]:
+    """The words of a text with one of these stems, each once, in order of appearance."""
+    pairs = zip(tokenise(text), stemmer(text), strict=True)
+    return list(dict.fromkeys(word for word, stem in pairs if stem in stems))
 
 
-def _with_votes(search: Search, hit: RankedAnswer) -> RankedAnswer:
-    blend = search.serving.blend
-    if blend is None:
-        return hit
-    bonus = blend.bonus(hit.post.score, hit.post.accepted)
-    return replace(hit, score=hit.score + bonus, stages={**hit.stages, "votes": bonus})
+def excerpt(text: str) -> str:
+    """The start of a text on one line, cut between words."""
+    line = " ".join(text[: EXCERPT_CHARS * 2].split())
+    if len(line) <= EXCERPT_CHARS:
+        return line
+    return line[:EXCERPT_CHARS].rsplit(" ", 1)[0] + "…"

@@ -1,48 +1,93 @@
-"""What the engine returns."""
+"""What the engine returns. HTTP, ``askonce ask --json`` and the page show these same fields."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from askonce.errors import AskonceError
 from askonce.types import Post
 
-if TYPE_CHECKING:
-    from askonce.ranker import WordsExplained
+JsonObject = dict[str, JsonValue]
+
+# examples for the OpenAPI document
+SIMILAR: JsonObject = json.loads("""{
+    "id": "q002", "title": "Why do I keep getting punctures in my rear tyre?",
+    "excerpt": "Third flat in two weeks, always the rear.",
+    "score": 11.2, "duplicate_probability": 0.83, "duplicate_of": null,
+    "answers": 3, "accepted": true, "votes": 48, "tags": ["punctures", "tyres"],
+    "created": "2021-02-01T16:43:25Z", "stages": {"bm25": 11.2}, "words": ["rear", "tyre"]
+}""")
+ANSWER: JsonObject = json.loads("""{
+    "id": "a005", "question_id": "q002",
+    "question_title": "Why do I keep getting punctures in my rear tyre?",
+    "text": "Run a finger along the inside of the tyre; a thorn is often still in it.", "html": "",
+    "score": 9.7, "votes": 61, "accepted": true, "created": "2021-02-01T18:00:00Z",
+    "stages": {"bm25": 9.7}, "words": ["tyre"]
+}""")
+WHY: JsonObject = json.loads("""{
+    "id": "q002", "score": 11.2, "words": [], "shared": ["tyre"],
+    "stages": [{"name": "bm25", "score": 11.2, "z": 2.1, "weight": 1.0}]
+}""")
+STATUS: JsonObject = json.loads("""{
+    "ready": true, "archive": "bicycles", "posts": 741, "change": 741, "indexed": 741,
+    "model": null, "building": null, "read_only": false
+}""")
 
 
 class NotReady(AskonceError):
     """The engine is still opening its archive; try again in a moment."""
 
 
-@dataclass(frozen=True)
-class SimilarQuestion:
-    """A question of the archive that may be the one being asked."""
+def _shown_as(example: JsonObject) -> ConfigDict:
+    return ConfigDict(frozen=True, extra="forbid", json_schema_extra={"examples": [example]})
 
-    post: Post
+
+class SimilarQuestion(BaseModel):
+    """A question in the archive that may be the one being asked."""
+
+    model_config = _shown_as(SIMILAR)
+
+    post: Post = Field(exclude=True, repr=False)
+    id: str
+    title: str
+    excerpt: str
     score: float
-    stages: Mapping[str, float]  # what each stage gave it
-    words: Sequence[str]  # its words that the question shares, as it writes them
-    duplicate_of: str | None
+    duplicate_probability: float | None  # None without a calibrated model
+    duplicate_of: str | None  # the question it was marked as a duplicate of
     answers: int
-    accepted: bool  # one of its answers is
-    duplicate_probability: float | None = None  # unknown without a calibrated model
+    accepted: bool  # whether one of its answers is accepted
+    votes: int | None
+    tags: tuple[str, ...]
+    created: str | None
+    stages: dict[str, float]  # the score of each stage
+    words: list[str]  # words it shares with the question, as written in the post
 
 
-@dataclass(frozen=True)
-class RankedAnswer:
-    """An answer of the archive, with the question that it was given to."""
+class RankedAnswer(BaseModel):
+    """An answer in the archive; ``html`` is sanitised, and empty if the post is plain text."""
 
-    post: Post
-    question: Post
+    model_config = _shown_as(ANSWER)
+
+    post: Post = Field(exclude=True, repr=False)
+    question: Post = Field(exclude=True, repr=False)
+    id: str
+    question_id: str
+    question_title: str
+    text: str
+    html: str
     score: float
-    stages: Mapping[str, float]
-    words: Sequence[str]
+    votes: int | None
+    accepted: bool
+    created: str | None
+    stages: dict[str, float]
+    words: list[str]
 
 
-@dataclass(frozen=True)
-class StageScore:
-    """One stage of a ranking: its score, how that compares with all candidates, its weight."""
+class StageScore(BaseModel):
+    """One stage of a ranking: score, z-score among the candidates, and weight."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     score: float
@@ -50,25 +95,39 @@ class StageScore:
     weight: float
 
 
-@dataclass(frozen=True)
-class Why:
-    """Why a post stands where it stands."""
+class WordWeights(BaseModel):
+    """How much each word on one side of a pair counts for a model."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    side: Literal["query", "candidate"]
+    words: list[str]
+    weights: list[float]
+
+
+class Why(BaseModel):
+    """Why a post has the rank it has."""
+
+    model_config = _shown_as(WHY)
+
+    id: str
     score: float
-    stages: Sequence[StageScore]
-    words: "Sequence[WordsExplained]"  # by what the models weigh words; empty without a model
-    shared: Sequence[str]
+    stages: list[StageScore]
+    words: list[WordWeights]  # empty without a model that weighs words
+    shared: list[str]
 
 
-@dataclass(frozen=True)
-class Status:
-    """How far an engine has come."""
+class Status(BaseModel):
+    """Whether the engine is ready, and what it is working on."""
+
+    model_config = _shown_as(STATUS)
 
     ready: bool
     archive: str
     posts: int
-    change: int  # of the archive
-    indexed: int  # the change that search has reached
+    change: int  # latest change of the archive
+    indexed: int  # latest change that is indexed
     model: str | None  # in service
-    building: str | None  # what is being made now
-    read_only: bool  # another process keeps the indexes
+    building: str | None  # what is being built or loaded now
+    read_only: bool  # another process owns the indexes

@@ -1,4 +1,4 @@
-"""Tell rankings apart: trec_eval's figures, three protocols, ties, significance."""
+"""Measure rankings: trec_eval's metrics, three protocols, ties, significance."""
 
 from askonce.evaluation.metrics import METRICS, Report, evaluate, random_expectation
 from askonce.evaluation.significance import (

@@ -16,22 +16,22 @@ METRICS = ("MAP", "MRR", "P@1", "P@5", "nDCG@10")
 
 @dataclass(frozen=True)
 class Report:
-    """How well a run ranks: the mean of each metric, and its value for each query that counts."""
+    """The quality of a run: the mean of each metric, and its value for each query that counts."""
 
     queries: int
     metrics: dict[str, float]
     per_query: dict[str, dict[str, float]]  # query -> metric -> value
-    tied_positives: int  # relevant candidates with the score of a wrong one of the same query
-    unanswered: int  # queries that count, as 0, because the run lacks them
+    tied_positives: int  # relevant candidates that tie with an irrelevant one
+    unanswered: int  # queries that the run lacks; they count as 0
     ignored: int  # queries of the run that the qrels lack
 
     @property
     def accuracy(self) -> float:
-        """InsuranceQA's name for P@1: the share of queries with any right answer on top."""
+        """P@1 under InsuranceQA's name: the share of queries with a correct answer on top."""
         return self.metrics["P@1"]
 
     def values(self, metric: str) -> dict[str, float]:
-        """One metric by query, as significance tests want it."""
+        """One metric by query, for significance tests."""
         if metric not in METRICS:
             raise UnknownName(f"no metric is called {metric!r}; {nearest(metric, METRICS)}")
         return {query: values[metric] for query, values in self.per_query.items()}
@@ -40,7 +40,7 @@ class Report:
 def evaluate(
     qrels: Qrels, run: Run, protocol: ProtocolName = "trec", ties: TieRule = "trec"
 ) -> Report:
-    """Measure a run. P@k divides by k; a relevant document that the run lacks counts as missed."""
+    """Measure a run. P@k divides by k; relevant documents that the run lacks count as missed."""
     if ties not in TIE_RULES:
         raise UnknownName(f"no tie rule is called {ties!r}; {nearest(ties, TIE_RULES)}")
     queries = counted_queries(qrels, protocol)
@@ -51,13 +51,13 @@ def evaluate(
             f"{next(iter(run), 'nothing')!r}, the qrels {queries[0]!r}"
         )
     if ties == "expected":
-        found = {query: expected_values(ranking) for query, ranking in rankings.items()}
+        values = {query: expected_values(ranking) for query, ranking in rankings.items()}
     else:
-        found = _trec_eval(qrels, {q: ranking.settled(ties) for q, ranking in rankings.items()})
-    per_query = {query: found.get(query) or dict.fromkeys(METRICS, 0.0) for query in queries}
+        values = _trec_eval(qrels, {q: ranking.settled(ties) for q, ranking in rankings.items()})
+    per_query = {query: values.get(query) or dict.fromkeys(METRICS, 0.0) for query in queries}
     return Report(
         queries=len(queries),
-        metrics={m: fmean(values[m] for values in per_query.values()) for m in METRICS},
+        metrics={m: fmean(query[m] for query in per_query.values()) for m in METRICS},
         per_query=per_query,
         tied_positives=sum(ranking.tied_positives() for ranking in rankings.values()),
         unanswered=len(queries) - len(rankings),
@@ -68,16 +68,16 @@ def evaluate(
 def random_expectation(
     qrels: Qrels, candidates: Mapping[str, Iterable[str]], protocol: ProtocolName = "trec"
 ) -> Report:
-    """What ranking the candidates of each query at random gets on average, exactly.
+    """The exact expectation of ranking the candidates of each query at random.
 
-    ``candidates`` are document ids by query. A run will do: its scores are not looked at.
+    ``candidates`` are document ids by query, such as a run, whose scores are ignored.
     """
     constant = {query: dict.fromkeys(documents, 0.0) for query, documents in candidates.items()}
     return evaluate(qrels, constant, protocol, ties="expected")
 
 
 def _trec_eval(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
-    """Every metric of every query of the run, from trec_eval's own code."""
+    """Every metric of every query of the run, by trec_eval's own code."""
     import ir_measures
     from ir_measures import AP, RR, P, nDCG
 

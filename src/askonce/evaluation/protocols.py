@@ -1,4 +1,4 @@
-"""Which queries count: the three conventions under which papers print their figures."""
+"""Which queries count: the three conventions of the literature."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,7 +11,7 @@ from askonce.types import ProtocolName
 def counted_queries(qrels: Qrels, protocol: ProtocolName = "trec") -> list[str]:
     """The queries whose values enter the mean, in the order of the qrels.
 
-    A query without any judged candidate is none of them: a qrels file could not even name it.
+    Queries without a judged candidate never count: a qrels file could not even name them.
     """
     if protocol not in _KEEPS:
         raise UnknownName(f"no protocol is called {protocol!r}; {nearest(protocol, _KEEPS)}")
@@ -22,20 +22,8 @@ def counted_queries(qrels: Qrels, protocol: ProtocolName = "trec") -> list[str]:
     return queries
 
 
-def _any_relevant(labels: Iterable[int]) -> bool:
-    return any(label > 0 for label in labels)
-
-
-def _both_kinds(labels: Iterable[int]) -> bool:
-    return len({label > 0 for label in labels}) == 2
-
-
-def _all(_: Iterable[int]) -> bool:
-    return True
-
-
 _KEEPS: dict[ProtocolName, Callable[[Iterable[int]], bool]] = {
-    "trec": _all,  # a query without a relevant candidate counts, as 0
-    "clean": _both_kinds,
-    "drop_no_pos": _any_relevant,
+    "trec": lambda labels: True,  # a query without a relevant candidate counts, as 0
+    "clean": lambda labels: len({label > 0 for label in labels}) == 2,
+    "drop_no_pos": lambda labels: any(label > 0 for label in labels),
 }

@@ -1,7 +1,7 @@
-"""What equal scores are worth: trec_eval's own order, the worst, the best, or the expectation.
+"""Metrics under ties: trec_eval's own order, the worst, the best, or the expectation.
 
-trec_eval holds scores in single precision, so two scores tie when they are equal as float32. All
-rules here share that reading, and agree with each other wherever nothing ties.
+trec_eval uses single precision, so two scores tie if they are equal as float32. All rules here do
+the same, and give the same values where nothing ties.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Ranking:
 
     @classmethod
     def of(cls, query: str, scores: Mapping[str, float], judged: Mapping[str, int]) -> "Ranking":
-        """Sort the candidates by score; what ties keeps the order of the run."""
+        """Sort the candidates by score; ties keep the order of the run."""
         check_scores(query, scores)
         documents = list(scores)
         single = np.array([scores[document] for document in documents], dtype=np.float32)
@@ -40,7 +40,7 @@ class Ranking:
         return cls(documents, single[order], labels, np.array(list(judged.values())))
 
     def settled(self, rule: TieRule) -> dict[str, float]:
-        """Scores for trec_eval: as they are, or with ties broken, wrong or right ones first."""
+        """Scores for trec_eval: unchanged, or with ties broken, relevant ones last or first."""
         if rule == "trec":
             return dict(zip(self.documents, self.scores.tolist(), strict=True))
         sign = 1 if rule == "pessimistic" else -1
@@ -48,13 +48,13 @@ class Ranking:
         return {self.documents[n]: -float(rank) for rank, n in enumerate(order)}
 
     def tied_positives(self) -> int:
-        """Relevant candidates whose place is a matter of luck: a wrong one has the same score."""
+        """The number of relevant candidates that tie with an irrelevant one."""
         relevant = self.labels > 0
         return int(np.isin(self.scores[relevant], self.scores[~relevant]).sum())
 
 
 def expected_values(ranking: Ranking) -> dict[str, float]:
-    """The metrics averaged over all orders of ties, in closed form (McSherry & Najork 2008)."""
+    """The mean of each metric over all orders of ties, in closed form (McSherry & Najork 2008)."""
     groups = _Groups.of(ranking)
     return {
         "MAP": _average_precision(groups, int((ranking.judged > 0).sum())),
@@ -93,27 +93,27 @@ def _average_precision(groups: _Groups, total: int) -> float:
     """Sum over ranks of P(relevant here) · E[relevant so far | relevant here] / rank, by total."""
     if not groups.relevant.any():
         return 0.0
-    size, relevant, before, found = (
+    size, relevant, before, relevant_before = (
         np.repeat(values, groups.size)
         for values in (groups.size, groups.relevant, groups.before, groups.relevant_before)
     )  # (N,) each
     rank = np.arange(1, len(size) + 1)
-    # Of the others in the group, relevant - 1 lie evenly over its size - 1 other places.
+    # The other relevant - 1 of the group are spread evenly over its size - 1 other ranks.
     above = (rank - before - 1) * (relevant - 1) / np.maximum(size - 1, 1)
-    return float((relevant / size * (found + 1 + above) / rank).sum() / total)
+    return float((relevant / size * (relevant_before + 1 + above) / rank).sum() / total)
 
 
 def _reciprocal_rank(groups: _Groups) -> float:
-    """Mean of 1 / rank of the first relevant, which lies in the first group that holds one."""
-    holding = np.flatnonzero(groups.relevant)
-    if not len(holding):
+    """Mean of 1 / rank of the first relevant, in the first group that has one."""
+    with_relevant = np.flatnonzero(groups.relevant)
+    if not len(with_relevant):
         return 0.0
-    first = holding[0]
+    first = with_relevant[0]
     size, relevant, before = groups.size[first], groups.relevant[first], groups.before[first]
-    place = np.arange(size - relevant + 1)  # wrong ones of the group above the first relevant
-    left = size - place  # unplaced candidates of the group
-    wrong_so_far = np.r_[1.0, np.cumprod((left - relevant) / left)[:-1]]
-    return float((wrong_so_far * relevant / left / (before + place + 1)).sum())
+    above = np.arange(size - relevant + 1)  # irrelevant ones of the group above the first relevant
+    left = size - above  # candidates of the group that are not ranked yet
+    none_so_far = np.r_[1.0, np.cumprod((left - relevant) / left)[:-1]]  # probability
+    return float((none_so_far * relevant / left / (before + above + 1)).sum())
 
 
 def _precision(groups: _Groups, cutoff: int) -> float:
@@ -122,7 +122,7 @@ def _precision(groups: _Groups, cutoff: int) -> float:
 
 
 def _ndcg(groups: _Groups, judged: Integers, cutoff: int) -> float:
-    """Each rank of a group gains the group's mean; trec_eval's gain is the label itself."""
+    """Each rank of a group has the group's mean gain; trec_eval's gain is the label itself."""
     discount = 1 / np.log2(np.arange(2, cutoff + 2))  # (K,)
     ideal = np.sort(np.maximum(judged, 0))[::-1][:cutoff]
     best = (ideal * discount[: len(ideal)]).sum()

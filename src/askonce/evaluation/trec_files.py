@@ -1,4 +1,4 @@
-"""Qrels and runs, the two tables of TREC: made from pools, read from files, written to files."""
+"""Qrels and runs, the two tables of TREC: from pools, from files, to files."""
 
 import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from askonce.errors import AskonceError, DataError, shorten
-from askonce.files import numbered_lines, write_atomic
+from askonce.files import rows, write_atomic
 from askonce.types import Pool
 
 Run = Mapping[str, Mapping[str, float]]  # query id -> document id -> score
@@ -17,12 +17,12 @@ Qrels = Mapping[str, Mapping[str, int]]  # query id -> document id -> label, rel
 
 V = TypeVar("V", int, float)
 
-# trec_eval holds scores in single precision, where larger numbers become infinite and tie.
+# trec_eval uses single precision, where larger numbers become infinite and tie.
 LARGEST_SCORE = float(np.finfo(np.float32).max)
 
 
 def pools_to_qrels(pools: Iterable[Pool]) -> Qrels:
-    """The labels of the pools; a post that the search missed is relevant but never retrieved."""
+    """The labels of pools; posts that the search missed are relevant but not retrieved."""
     qrels: dict[str, dict[str, int]] = {}
     for pool in pools:
         _check_ids(pool, qrels)
@@ -32,7 +32,7 @@ def pools_to_qrels(pools: Iterable[Pool]) -> Qrels:
 
 
 def pools_to_run(pools: Sequence[Pool], scores: Sequence[ArrayLike]) -> Run:
-    """Scores as a run: one row per pool, one score per candidate, in the order of the pool."""
+    """A run from one row of scores per pool, in the order of its candidates."""
     if len(pools) != len(scores):
         raise AskonceError(f"{len(pools)} pools but scores for {len(scores)}")
     run: dict[str, dict[str, float]] = {}
@@ -50,19 +50,19 @@ def pools_to_run(pools: Sequence[Pool], scores: Sequence[ArrayLike]) -> Run:
 
 
 def check_scores(query: str, scores: Mapping[str, float]) -> None:
-    """Refuse a score that has no place in an order: NaN, infinite, or beyond single precision."""
+    """Refuse scores that cannot be ordered: NaN, infinite, or beyond single precision."""
     values = np.fromiter(scores.values(), dtype=np.float64, count=len(scores))
     wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_SCORE))  # also true for NaN
     if len(wrong):
         candidate = list(scores)[wrong[0]]
         raise AskonceError(
             f"query {query!r}, candidate {candidate!r}: score {values[wrong[0]]} is not a finite "
-            "single-precision number; mend the scorer"
+            "single-precision number; fix the scorer"
         )
 
 
 def read_run(path: Path | str) -> Run:
-    """Read ``query Q0 document rank score tag`` lines; the score decides, the rank is not read."""
+    """Read ``query Q0 document rank score tag`` lines; the rank column is ignored."""
     path, run = Path(path), dict[str, dict[str, float]]()
     for number, (query, _, document, _, score, _) in _read(path, columns=6):
         _add(run, path, number, (query, document), _score(path, number, score))
@@ -70,7 +70,7 @@ def read_run(path: Path | str) -> Run:
 
 
 def write_run(path: Path | str, run: Run, tag: str = "askonce") -> None:
-    """Write a run in trec_eval's own order; reading it back gives the same scores."""
+    """Write a run in trec_eval's order; reading it back gives the same scores."""
     _write(Path(path), _run_lines(run, _word(tag)))
 
 
@@ -99,7 +99,7 @@ def _candidate_ids(pool: Pool) -> list[str]:
 
 
 def _check_ids(pool: Pool, seen: Mapping[str, object]) -> None:
-    """A query comes once, a document once per query: a table keyed by ids would lose the second."""
+    """Query ids must be unique, and document ids unique per query, to key a table by them."""
     query, ids = pool.query.id, [*_candidate_ids(pool), *(post.id for post in pool.missed)]
     if query in seen:
         raise AskonceError(f"two pools have the query id {query!r}; ids must differ")
@@ -128,11 +128,7 @@ def _word(text: str) -> str:
 def _read(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
     if not path.exists() or path.is_dir():
         raise DataError(path, f"a file of {columns} columns", "no file at this path")
-    for number, line in numbered_lines(path):
-        fields = line.split()
-        if len(fields) != columns:
-            raise DataError(path, f"{columns} columns", f"{len(fields)} in {line!r}", number)
-        yield number, fields
+    return rows(path, columns, separator=None)
 
 
 def _score(path: Path, number: int, text: str) -> float:
@@ -164,7 +160,6 @@ def _add(
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    """Replace the file at once, so that a reader never sees half of it."""
     content = "".join(lines).encode()
     if not content:
         raise AskonceError(f"nothing to write to {str(path)!r}: no query has a document")

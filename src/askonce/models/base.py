@@ -1,8 +1,8 @@
-"""What a model is: two batches in, one score per row out, higher is better.
+"""The contract of models: two batches in, one score per row out, higher is better.
 
-A Matcher reads each text (``read``), then compares what it read (``match``). What ``read`` gives
-does not depend on the partner, so it can be kept: ranking n answers for a question reads each of
-them once. An Encoder is a Matcher whose reading is one vector per text, so it can be indexed.
+A Matcher reads each text (``read``), then compares the states of two texts (``match``). States do
+not depend on the partner, so they can be cached: ranking n answers reads each of them once. An
+Encoder is a Matcher whose states are one vector per text, so that it can be indexed.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ ViewName = Literal["text", "title", "body"]
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingInit:
-    """What a model is told of its words, one row each; row 0 is padding, row 1 the unknown word."""
+    """The words of a model, one row each; row 0 is padding, row 1 the unknown word."""
 
     vectors: Tensor  # (V, E)
     document_frequency: Tensor  # (V,)
@@ -33,7 +33,6 @@ class EmbeddingInit:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, vectors: np.ndarray) -> "EmbeddingInit":
-        """The words of a vocabulary with one vector each."""
         return cls(
             vectors=torch.as_tensor(vectors, dtype=torch.float32),
             document_frequency=torch.as_tensor(vocabulary.document_frequency),
@@ -96,7 +95,7 @@ def _pad(rows: Sequence[Tensor]) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class WordWeights:
-    """How much each word of one side counts for a model, and in which sense."""
+    """The weight of each word of one side, and what it measures."""
 
     kind: str  # such as "attention" or "forget gate"
     side: Side
@@ -105,7 +104,7 @@ class WordWeights:
 
 
 class Matcher(nn.Module, ABC):
-    """Scores pairs of texts. A subclass says what to read of a text and how to match two."""
+    """Scores pairs of texts. A subclass defines how to read a text and how to match two."""
 
     Config: ClassVar[type[Any]]
     config: Any
@@ -116,24 +115,24 @@ class Matcher(nn.Module, ABC):
 
     @abstractmethod
     def read(self, batch: Batch, side: Side) -> States:
-        """What the model takes from each text, before it sees the partner."""
+        """What the model reads from each text without its partner."""
 
     @abstractmethod
     def match(self, query: States, candidate: States) -> Tensor:
-        """One score per row from what was read of both sides."""
+        """One score per row from the states of both sides."""
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        """The words that the model weighs, where it weighs any."""
+        """The weights that the model gives to words, if it weights words."""
         return ()
 
     def fit_inputs(self, query: View, candidate: View) -> None:
-        """Scale what is not learnt by a sample of training pairs, once before training."""
+        """Fit feature scaling on a sample of training pairs, once before training."""
 
     def prepare(self) -> None:
-        """Move what no longer changes into tables, once training is over; ``train()`` undoes it."""
+        """Precompute tables after training; ``train()`` discards them."""
 
     def trainable_parameters(self) -> int:
-        """Number of trainable values without word embeddings, as the papers count."""
+        """Number of trainable parameters without word embeddings, as the papers count."""
         return sum(
             p.numel()
             for name, p in self.named_parameters()
@@ -153,19 +152,17 @@ class Encoder(Matcher):
         """Score of vectors (..., D) and (..., D), broadcast over the leading dimensions."""
 
     def read(self, batch: Batch, side: Side) -> States:
-        """The vectors are all that an encoder keeps of a text."""
         vectors = self.encode(batch)  # (B, D)
         ones = torch.ones(len(batch), dtype=torch.long, device=vectors.device)
         return States(View(ones[:, None], ones), per_text={"vector": vectors})
 
     def match(self, query: States, candidate: States) -> Tensor:
-        """Similarity of the two vectors."""
         return self.similarity(query["vector"], candidate["vector"])  # (B,)
 
     def query_key(self, vectors: Tensor) -> Tensor:
-        """Keys whose inner product with candidate keys orders as ``similarity`` does."""
+        """Keys whose inner product with candidate keys gives the order of ``similarity``."""
         return nn.functional.normalize(vectors, dim=-1)  # (B, K); right for cosine models
 
     def candidate_key(self, vectors: Tensor) -> Tensor:
-        """Keys to put in an inner-product index."""
+        """Keys for an inner-product index."""
         return nn.functional.normalize(vectors, dim=-1)  # (B, K)

@@ -1,4 +1,4 @@
-"""CABIN: each text is read again by how its words bear on the partner's sentence vector.
+"""CABIN: each text is read a second time, with attention to the partner's sentence vector.
 
 Wu, Mu, Thiyagalingam, Goulermas, Neurocomputing 2020. Where its equations contradict themselves:
 eqs. 16 and 17 sum h_t, as the printed h_M would make the weights vanish; the outer product of
@@ -44,7 +44,7 @@ class InteractiveAttention(nn.Module):
         self.g = nn.Parameter(torch.zeros(dim)) if jump else None
 
     def keys(self, hidden: Tensor) -> Tensor:
-        """What the weights need of each word, whatever the partner: two numbers."""
+        """The two numbers per word that the weights need, whatever the partner."""
         salience, change = hidden @ self.u, hidden  # (B, T), (B, T, D)
         if self.g is not None:
             change = context_jump(hidden)  # (B, T, D)
@@ -60,7 +60,7 @@ class InteractiveAttention(nn.Module):
 
 
 class InteractiveReader(nn.Module):
-    """Reads one side: alone, then in the light of the partner."""
+    """Reads one side: alone, then given the partner."""
 
     def __init__(self, inputs: int, config: "Cabin.Config") -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class InteractiveReader(nn.Module):
         return self.attention(own["keys"], partner["sentence"], mask)
 
     def forward(self, own: States, partner: States) -> Tensor:
-        """The side's vector, aware of its partner."""
+        """The side's vector, given its partner."""
         hidden = own["hidden"]  # (B, T, D)
         summaries = (
             torch.stack(self.weights(own, partner), dim=1) @ hidden
@@ -101,7 +101,7 @@ class InteractiveReader(nn.Module):
 class Cabin(PairMatcher):
     """Directional language models read both texts; attention across them decides.
 
-    Pre-train two language models, one on questions and one on answers, and hand them to
+    Pre-train two language models, one on questions and one on answers, and pass them to
     ``load_language_models``. The paper's ablations: CABIN-J is ``jump = false``, CABIN-A is
     ``attention = false``, CABIN-P is ``freeze_lm = false`` without pre-training. Questions and
     answers share one vocabulary; the paper has one for each.
@@ -113,11 +113,11 @@ class Cabin(PairMatcher):
 
         hidden: int = 100  # section 5.3, read as the size of one direction
         layers: int = 2  # section 5.3
-        similarity: int = 100  # size of s in eq. 20, which the paper does not give
+        similarity: int = 100  # size of s in eq. 20, not given in the paper
         jump: bool = True  # section 4.1.2
         attention: bool = True  # eqs. 14 and 15
-        freeze_lm: bool = True  # section 4.4: what the language models learned is a fixed input
-        dropout: float = 0.5  # section 5.3; it does not say where: here before eq. 20
+        freeze_lm: bool = True  # section 4.4: the states of the language models are a fixed input
+        dropout: float = 0.5  # section 5.3, which does not say where: here before eq. 20
 
     config: Config
 
@@ -134,15 +134,14 @@ class Cabin(PairMatcher):
             reader.recurrence.requires_grad_(not config.freeze_lm)
 
     def reader(self, side: Side) -> InteractiveReader:
-        """The part that reads the texts of one side."""
         return self.query_reader if side == "query" else self.candidate_reader
 
     def load_language_models(self, query: LanguageModel, candidate: LanguageModel) -> None:
-        """Start reading as these language models do; their word vectors must be this model's."""
+        """Start from these language models; they must use this model's word vectors."""
         if self.config.flags:
             raise ConfigError(
-                "match flags lengthen every word vector by one number that language models do not "
-                "read; set flags = false to use pre-trained ones"
+                "match flags add a number to every word vector that language models do not read; "
+                "set flags = false to use pre-trained ones"
             )
         sides: Sequence[tuple[Side, LanguageModel]] = (("query", query), ("candidate", candidate))
         for side, model in sides:
@@ -156,7 +155,6 @@ class Cabin(PairMatcher):
             recurrence.load_state_dict(model.recurrence.state_dict())
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """What the side's reader makes of the words."""
         return self.reader(side).read(view, vectors)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:

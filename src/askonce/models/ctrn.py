@@ -1,7 +1,7 @@
 """QRNN+MLP, and CTRN, in which the gates of each text also compose its partner (Tay et al., 2018).
 
-Two ways lead to a score. ``forward`` computes on the words alone, without padding, as batches for
-training vary in length. ``read`` and ``match`` go by padded states, which can be kept text by text.
+``forward`` computes without padding, since texts of a training batch vary in length. ``read`` and
+``match`` use padded states, which can be cached per text.
 """
 
 from collections.abc import Sequence
@@ -28,18 +28,18 @@ CANDIDATE: Side = "candidate"
 
 @dataclass(frozen=True, eq=False)
 class Gated:
-    """The values and the gates of B texts' words, packed: step by step and without padding."""
+    """Values and gates of the words of B texts, packed by step without padding."""
 
     lengths: Tensor  # (B,)
     packing: Packing
     values: Tensor  # (N, d)
     gates: Tensor  # (N, 2d)
 
-    def mean(self, *lent: Tensor) -> Tensor:
-        """Mean over the words of each text, of the product of two streams if gates are lent."""
+    def mean(self, *partner_gates: Tensor) -> Tensor:
+        """Mean over the words; with the partner's gates, of the product of both streams."""
         share = self.lengths[self.packing.order, None].to(self.values.dtype).reciprocal()  # (B, 1)
         weight = [share[:size] for size in self.packing.sizes]
-        mean = GatedMean.apply(weight, self.values, self.gates, *lent)  # type: ignore[no-untyped-call]
+        mean = GatedMean.apply(weight, self.values, self.gates, *partner_gates)  # type: ignore[no-untyped-call]
         return mean.index_select(0, self.packing.rank)  # (B, d)
 
 
@@ -50,16 +50,16 @@ def gated_mean(view: View, z: Tensor, *gates: Tensor) -> Tensor:
 
 
 def aligned(own: Tensor, partner: Tensor, steps: int, alignment: Alignment) -> Tensor:
-    """The partner's place t* for each own place, both from 0, for texts of lengths (B,)."""
+    """The partner's step t* for each own step, both from 0, for texts of lengths (B,)."""
     t = torch.arange(1, steps + 1, device=own.device)[:, None]  # (T, 1)
-    if alignment == "proportional":  # the printed formula where that stays within the partner
-        place = (t * partner + own - 1) // own  # ⌈t·Lp/Lo⌉
+    if alignment == "proportional":  # the printed formula where it stays within the partner
+        step = (t * partner + own - 1) // own  # ⌈t·Lp/Lo⌉
     elif alignment == "literal_clamp":
         longer, shorter = torch.maximum(own, partner), torch.minimum(own, partner)
-        place = t * ((longer + shorter - 1) // shorter)
+        step = t * ((longer + shorter - 1) // shorter)
     else:
-        place = t
-    return place.minimum(partner) - 1  # (T, B)
+        step = t
+    return step.minimum(partner) - 1  # (T, B)
 
 
 def dense_layers(sizes: list[int], dropout: float) -> nn.Sequential:
@@ -79,10 +79,9 @@ class LogOdds(nn.Module):
         self.drop, self.dense = drop, nn.Sequential(*layers)
 
     def forward(self, query: Tensor, candidate: Tensor, features: Tensor) -> Tensor:
-        """How much likelier right than wrong, one value per row."""
-        # four features among hundreds of states: dropout would take away what they tell
-        read = [self.drop(query), self.drop(candidate), features]
-        wrong, right = self.dense(torch.cat(read, dim=1)).unbind(1)
+        # no dropout on the four features, which would be lost among hundreds of states
+        inputs = [self.drop(query), self.drop(candidate), features]
+        wrong, right = self.dense(torch.cat(inputs, dim=1)).unbind(1)
         return right - wrong  # (B,)
 
 
@@ -114,14 +113,13 @@ class QRNN(PairMatcher):
         self.odds = LogOdds(sizes, config.dropout)
 
     def forward(self, query: Batch, candidate: Batch) -> Tensor:
-        """Log-odds of each pair."""
         views = query.text, candidate.text
         one = self.gated(views[0], self.vectors(*views))
         two = self.gated(views[1], self.vectors(*views[::-1]))
         return self.odds(self.pooled(one, two), self.pooled(two, one), self.features(*views))
 
     def vectors(self, view: View, partner: View) -> Tensor:
-        """What is read for each word: its vector, and its match flag when flags are on."""
+        """The input of each word: its vector and, with flags, its match flag."""
         vectors = self.words(view)  # (B, T, E)
         if not self.config.flags:
             return vectors
@@ -130,10 +128,10 @@ class QRNN(PairMatcher):
     def windows(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """The distinct words, projected (U, m), and the windows (B, T, width) over them."""
         keys = view.ids
-        if self.config.flags:  # the same word is two when the partner has it in one text only
+        if self.config.flags:  # a word with and without a match is two
             keys = 2 * keys + vectors[..., -1].long()
-        words, places = distinct(keys, vectors)
-        return self.projection(words), self.recurrent.windows(places)
+        words, rows = distinct(keys, vectors)
+        return self.projection(words), self.recurrent.windows(rows)
 
     def gates(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Z (T, B, d) and F|O (T, B, 2d) of each text."""
@@ -148,15 +146,13 @@ class QRNN(PairMatcher):
         return Gated(view.lengths, packing, *self.recurrent(words, packing.pack(windows)))
 
     def pooled(self, own: Gated, partner: Gated) -> Tensor:
-        """The mean of the hidden states; the partner counts for nothing."""
+        """The mean of the hidden states, whatever the partner."""
         return own.mean()  # (B, d)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """The mean of the hidden states."""
         return States(view, per_text={"mean": self.gated(view, vectors).mean()})  # (B, d)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
-        """Log-odds of the pair."""
         return self.odds(query["mean"], candidate["mean"], features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
@@ -184,25 +180,26 @@ class CTRN(QRNN):
 
     @dataclass(frozen=True)
     class Config(QRNN.Config):
-        """Settings of QRNN, and which partner's word lends its gates."""
+        """Settings of QRNN, and which word of the partner gives its gates."""
 
-        alignment: Alignment = "proportional"  # t*, whose printed formula leaves the partner's text
+        alignment: Alignment = (
+            "proportional"  # t*; the printed formula can exceed the partner's length
+        )
 
     config: Config
 
     def forward(self, query: Batch, candidate: Batch) -> Tensor:
-        """Log-odds of each pair."""
-        if self.config.alignment == "soft":  # every word looks at all places of the partner
+        if self.config.alignment == "soft":  # every word attends to all words of the partner
             return self.match(self.read(query, QUERY), self.read(candidate, CANDIDATE))
         return super().forward(query, candidate)
 
     def pooled(self, own: Gated, partner: Gated) -> Tensor:
         """Mean over the words of one side of h_t ⊙ h†_t, in which † has the partner's gates."""
         steps = own.packing.shape[1]
-        place = aligned(own.lengths, partner.lengths, steps, self.config.alignment)  # (T, B)
-        rows = partner.packing.starts[place] + partner.packing.rank  # (T, B)
-        lent = partner.gates.index_select(0, own.packing.pack(rows.T))  # (N, 2d)
-        return own.mean(lent)  # (B, d)
+        step = aligned(own.lengths, partner.lengths, steps, self.config.alignment)  # (T, B)
+        rows = partner.packing.starts[step] + partner.packing.rank  # (T, B)
+        partner_gates = partner.gates.index_select(0, own.packing.pack(rows.T))  # (N, 2d)
+        return own.mean(partner_gates)  # (B, d)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
         """Values (B, T, d) and gates (B, T, 2d) of each word."""
@@ -210,36 +207,35 @@ class CTRN(QRNN):
         return States(view, {"values": values.transpose(0, 1), "gates": gates.transpose(0, 1)})
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
-        """Log-odds of the pair."""
         crossed = self.composed(query, candidate), self.composed(candidate, query)
         return self.odds(*crossed, features)  # (B,)
 
     def composed(self, own: States, partner: States) -> Tensor:
         """The same as ``pooled`` from padded states."""
         z, gates = (own[name].transpose(0, 1) for name in ("values", "gates"))
-        return gated_mean(own.view, z, gates, self.lent(own, partner))  # (B, d)
+        return gated_mean(own.view, z, gates, self.partner_gates(own, partner))  # (B, d)
 
-    def lent(self, own: States, partner: States) -> Tensor:
+    def partner_gates(self, own: States, partner: States) -> Tensor:
         """The partner's gates (T, B, 2d) for each word of one side."""
         if self.config.alignment == "soft":
             return self.attended(own, partner)
         steps, count = own["values"].shape[1], len(own.view)
-        place = aligned(own.view.lengths, partner.view.lengths, steps, self.config.alignment)
-        rows = place * count + torch.arange(count, device=place.device)  # (T, B)
+        step = aligned(own.view.lengths, partner.view.lengths, steps, self.config.alignment)
+        rows = step * count + torch.arange(count, device=step.device)  # (T, B)
         gates = partner["gates"].transpose(0, 1).flatten(0, 1)  # (S·B, 2d)
         return gates.index_select(0, rows.flatten()).view(*rows.shape, -1)  # (T, B, 2d)
 
     def attended(self, own: States, partner: States) -> Tensor:
-        """The partner's gates (T, B, 2d), weighted by the likeness of the values."""
-        likeness = own["values"] @ partner["values"].transpose(1, 2)  # (B, T, S)
-        weights = masked_softmax(likeness, partner.view.mask[:, None])  # (B, T, S)
+        """The partner's gates (T, B, 2d), weighted by the similarity of the values."""
+        similarity = own["values"] @ partner["values"].transpose(1, 2)  # (B, T, S)
+        weights = masked_softmax(similarity, partner.view.mask[:, None])  # (B, T, S)
         return (weights @ partner["gates"]).transpose(0, 1)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        """The gates of each word and those its partner lends it, as means over the d values."""
+        """The own and the partner's gates of each word, as means over the d values."""
         read = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
         weights = []
         for own, partner, side in ((*read, QUERY), (*read[::-1], CANDIDATE)):
             weights += gate_weights("own", side, own["gates"].transpose(0, 1))
-            weights += gate_weights("partner's", side, self.lent(own, partner))
+            weights += gate_weights("partner's", side, self.partner_gates(own, partner))
         return weights

@@ -1,7 +1,7 @@
-"""Encoder and decoder (Lei et al. 2016, section 4.2): read a text, then guess a title word by word.
+"""Encoder-decoder pre-training (Lei et al. 2016, section 4.2): read a text, then predict a title.
 
-What the encoder makes of a text must hold all that the decoder needs to write the title. The
-decoder is thrown away afterwards.
+The encoder's state must hold all that the decoder needs to write the title. The decoder is
+discarded afterwards.
 """
 
 import math
@@ -18,17 +18,16 @@ from askonce.models.question_encoders import QuestionEncoder
 from askonce.text.batch import View
 from askonce.text.vocabulary import PAD
 
-ROWS = 256  # words whose chances of all V are held at once; more or fewer is slower
+ROWS = 256  # words whose V probabilities are held at once; more or fewer is slower
 
 
 class EncoderDecoder(nn.Module):
-    """A question encoder with a decoder of the same kind, which has weights of its own.
+    """A question encoder with a decoder of the same kind and with its own weights.
 
-    The decoder starts from the encoder's whole final State. It reads zeros and then the title, and
-    guesses the title and then padding's row, which no text holds and which so stands for its end.
-    Word vectors are those of the encoder, idf weight and dropout too; the authors drop before they
-    weigh, which is the same. ``sampled`` words and the right one stand for the whole vocabulary
-    while it trains, unless that is 0.
+    The decoder starts from the encoder's final State. It reads zeros and then the title, and
+    predicts the title and then the padding row, which stands for its end. Word vectors, idf weights
+    and dropout are those of the encoder. In training, ``sampled`` words and the right one stand for
+    the whole vocabulary; 0 uses all of it.
     """
 
     def __init__(self, encoder: QuestionEncoder, sampled: int = 0) -> None:
@@ -40,7 +39,7 @@ class EncoderDecoder(nn.Module):
         size = len(encoder.words.weight)
         self.output = weight(size, cells[-1].dim)
         self.bias = weight(size)
-        with torch.no_grad():  # all words are about equally likely at first: perplexity V
+        with torch.no_grad():  # all words start about equally likely: perplexity V
             self.output.mul_(0.001)
             self.bias.mul_(0.001)
 
@@ -49,14 +48,14 @@ class EncoderDecoder(nn.Module):
         states = self.encoder.dropout(self.states(source, target))  # (N, d)
         counts = target.real.sum(1, keepdim=True)  # (B, 1)
         following = F.pad(target.codes, (0, 1), value=PAD)  # (B, T+1)
-        places = torch.arange(following.shape[1], device=following.device)
-        following = following[places <= counts]  # (N,)
+        steps = torch.arange(following.shape[1], device=following.device)
+        following = following[steps <= counts]  # (N,)
         if self.training and self.sampled:
             return sampled_surprise(states, self.output, self.bias, following, self.sampled)
         return surprise(states, self.output, self.bias, following)
 
     def states(self, source: View, target: View) -> Tensor:
-        """States of the decoder from which each word and the end of each target is guessed."""
+        """Decoder states that predict each word and the end of each target."""
         codes = F.pad(target.codes, (1, 0), value=PAD)  # (B, T+1)
         read = View(codes, target.real.sum(1) + 1)
         states = self.encoder.inputs(read)  # (B, T+1, E)
@@ -69,10 +68,10 @@ def surprise(states: Tensor, weights: Tensor, bias: Tensor, targets: Tensor) -> 
     """Sum of -ln softmax(W h + b) at the targets (N,), for states (N, d) and W (V, d)."""
     if torch.is_grad_enabled():
         return _Surprise.apply(states, weights, bias, targets)  # type: ignore[no-untyped-call]
-    chances = _log_chances(states, weights, bias)
+    log_p = _log_probabilities(states, weights, bias)
     right = (
         part.gather(1, rows.unsqueeze(1)).sum()
-        for part, rows in zip(chances, torch.split(targets, ROWS), strict=True)
+        for part, rows in zip(log_p, torch.split(targets, ROWS), strict=True)
     )
     return -torch.stack(list(right)).sum()
 
@@ -80,29 +79,29 @@ def surprise(states: Tensor, weights: Tensor, bias: Tensor, targets: Tensor) -> 
 def sampled_surprise(
     states: Tensor, weights: Tensor, bias: Tensor, targets: Tensor, count: int
 ) -> Tensor:
-    """The same, with the sum over the vocabulary estimated from words drawn for the whole batch.
+    """The same, with the sum over the vocabulary estimated from words sampled for the batch.
 
-    A vocabulary is ordered by frequency, so row r is drawn with chance ln((r+2) / (r+1)) / ln(V+1);
-    a drawn word stands for as many as its chance is small. The right word is always there.
+    A vocabulary is ordered by frequency, so row r is drawn with probability
+    ln((r+2) / (r+1)) / ln(V+1) and weighted by its inverse. The right word is always included.
     """
     top = math.log(len(weights) + 1)
     drawn = torch.rand(count, device=states.device).mul(top).exp().long() - 1
-    drawn = drawn.clamp_(0, len(weights) - 1)  # (K,), where rounding leads beyond the last
-    share = (1 / (drawn + 1.0)).log1p().div(top).mul(count).log()  # (K,), ln of draws to expect
+    drawn = drawn.clamp_(0, len(weights) - 1)  # (K,), as rounding may exceed the last
+    share = (1 / (drawn + 1.0)).log1p().div(top).mul(count).log()  # (K,), ln of expected draws
     own = (states * F.embedding(targets, weights)).sum(1) + bias[targets]  # (N,)
     others = torch.addmm(bias[drawn] - share, states, weights[drawn].T)  # (N, K)
     others = others.masked_fill(drawn == targets.unsqueeze(1), -torch.inf)
     return (torch.cat([own.unsqueeze(1), others], dim=1).logsumexp(1) - own).sum()
 
 
-def _log_chances(states: Tensor, weights: Tensor, bias: Tensor) -> Iterator[Tensor]:
-    """The ln p of all words, for a part of the states at a time."""
-    for some in torch.split(states, ROWS):
-        yield torch.addmm(bias, some, weights.T).log_softmax(1)  # (ROWS, V)
+def _log_probabilities(states: Tensor, weights: Tensor, bias: Tensor) -> Iterator[Tensor]:
+    """The ln p of all words, for ROWS states at a time."""
+    for part in torch.split(states, ROWS):
+        yield torch.addmm(bias, part, weights.T).log_softmax(1)  # (ROWS, V)
 
 
 class _Surprise(torch.autograd.Function):
-    """Takes the gradient along with the value, so that no (N, V) table waits for a backward pass.
+    """Computes the gradient with the value, so that no (N, V) table is kept for the backward pass.
 
     With 2,300 words, V = 10,000 and d = 200 this takes two thirds of the time of a linear layer and
     cross-entropy, and a ninth of their memory.
@@ -115,18 +114,18 @@ class _Surprise(torch.autograd.Function):
         d_states = torch.empty_like(states)
         d_weights, d_bias = torch.zeros_like(weights), torch.zeros_like(bias)
         total = states.new_zeros(())
-        for chances, some, d_some, rows in zip(
-            _log_chances(states, weights, bias),
+        for log_p, part, d_part, rows in zip(
+            _log_probabilities(states, weights, bias),
             torch.split(states, ROWS),
             torch.split(d_states, ROWS),
             torch.split(targets.unsqueeze(1), ROWS),
             strict=True,
         ):
-            total -= chances.gather(1, rows).sum()
-            chances.exp_().scatter_add_(1, rows, chances.new_full(rows.shape, -1))  # p - 1(target)
-            torch.mm(chances, weights, out=d_some)
-            d_weights.addmm_(chances.T, some)
-            d_bias += chances.sum(0)
+            total -= log_p.gather(1, rows).sum()
+            log_p.exp_().scatter_add_(1, rows, log_p.new_full(rows.shape, -1))  # p - 1(target)
+            torch.mm(log_p, weights, out=d_part)
+            d_weights.addmm_(log_p.T, part)
+            d_bias += log_p.sum(0)
         ctx.save_for_backward(d_states, d_weights, d_bias)
         return total
 

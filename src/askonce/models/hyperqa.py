@@ -1,7 +1,7 @@
 """HyperQA: projected words, summed and compared in hyperbolic space (Tay, Tuan, Hui, WSDM 2018).
 
-CosineQA and EuclidQA are its twins: the same vectors, compared otherwise. As words are only
-summed, a trained model's projection is a table, and encoding a text is a lookup and a sum.
+CosineQA and EuclidQA compare the same vectors differently. As words are only summed, the projection
+of a trained model is a table, and encoding a text is a lookup and a sum.
 """
 
 from abc import abstractmethod
@@ -31,10 +31,10 @@ from askonce.text.vocabulary import PAD
 Scale = Literal["sum", "mean", "learned"]
 Score = Literal["linear", "exp", "sigmoid", "raw"]
 
-# float32 keeps a radius to about 2e-7. Clipped a hair outside RADIUS, and read as on it, all
-# clipped texts (most are) lie at one radius exactly, and rounding has no say in their order.
+# float32 resolves a radius to about 2e-7. Clipped slightly outside RADIUS and then treated as on
+# it, all clipped texts (most are) have one radius, so rounding does not affect their order.
 CLIP_RADIUS = RADIUS + 1e-6
-TABLE_ROWS = 8192  # projected at a time, so that making the table needs little more than the table
+TABLE_ROWS = 8192  # projected at a time, to save memory
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class BagConfig:
     """Settings of every model of the family."""
 
     dim: int = 300  # d, tuned in 100 to 400 (section 4.3.3); 300 gives the 90K of table 3
-    # eq. 2 sums, which takes nearly every text out of the ball. Ablations: "mean" divides by the
-    # length, which helps only where words are shorter than one; "learned" by a temperature
+    # eq. 2 sums, so nearly every text leaves the ball. Ablations: "mean" divides by the length,
+    # which helps only where word norms are below one; "learned" divides by a temperature
     scale: Scale = "sum"
     dropout: float = 0.0  # before the projection and on the sum; 0.2 lost points on WikiQA
 
@@ -58,8 +58,8 @@ class BagEncoderConfig(BagConfig):
 class WordSum(nn.Module):
     """Sum over each text of its projected words, Σ ReLU(W z + b) (eq. 1 and 2).
 
-    Each distinct word of a batch is projected once, however often it is written, so dropout
-    before the projection takes the same from a word wherever it stands.
+    Each distinct word of a batch is projected once, so dropout before the projection is the same
+    for all its occurrences.
     """
 
     table: Tensor | None
@@ -70,12 +70,12 @@ class WordSum(nn.Module):
         self._start_as_identity()
         self.dropout = nn.Dropout(config.dropout)
         self.scale = config.scale
-        # at first a text of a hundred words of length one just fits the ball
+        # initially a text of a hundred words of norm one just fits the ball
         self.log_temperature = (
             nn.Parameter(torch.tensor(log(100.0))) if config.scale == "learned" else None
         )
         self.register_buffer("table", None, persistent=False)
-        self.register_load_state_dict_post_hook(_forget_table)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(_discard_table)  # type: ignore[no-untyped-call]
 
     def _start_as_identity(self) -> None:
         """Words start as the positive part of their vectors.
@@ -83,7 +83,7 @@ class WordSum(nn.Module):
         Better than random weights where d is the length of a word vector, no worse where d is
         three times that (dev MAP on WikiQA).
         """
-        # rows beyond the length of a word vector stay random: at zero a ReLU would never wake
+        # rows beyond the length of a word vector stay random: from zero a ReLU would never recover
         rows = self.projection.weight[: self.projection.in_features]
         nn.init.eye_(rows)
         nn.init.zeros_(self.projection.bias)
@@ -92,7 +92,7 @@ class WordSum(nn.Module):
         """One vector per text, of word vectors (V, E); an empty text sums to zero."""
         if self.table is None:
             total = self._sum_distinct(view, words)
-        else:  # no padding_idx: it costs four times the whole, and the table's row is zero
+        else:  # no padding_idx, which is four times slower: the table's padding row is zero
             total = F.embedding_bag(view.ids, self.table, mode="sum")
         return self.dropout(self._scaled(total, view))  # (B, d)
 
@@ -102,7 +102,7 @@ class WordSum(nn.Module):
 
     @torch.no_grad()
     def tabulate(self, words: Tensor) -> None:
-        """Project all words (V, E), once for all texts to come."""
+        """Precompute the projection of all words (V, E)."""
         table = words.new_empty(len(words), self.projection.out_features)  # (V, d)
         for part, rows in zip(
             torch.split(words, TABLE_ROWS), torch.split(table, TABLE_ROWS), strict=True
@@ -118,10 +118,10 @@ class WordSum(nn.Module):
         return super().train(mode)
 
     def _sum_distinct(self, view: View, words: Tensor) -> Tensor:
-        distinct, places = torch.unique(view.ids[view.real], return_inverse=True)  # (U,), (N,)
+        distinct, rows = torch.unique(view.ids[view.real], return_inverse=True)  # (U,), (N,)
         counts = view.real.sum(1)  # (B,)
         projected = self.project(F.embedding(distinct, words))  # (U, d)
-        return F.embedding_bag(places, projected, counts.cumsum(0) - counts, mode="sum")  # (B, d)
+        return F.embedding_bag(rows, projected, counts.cumsum(0) - counts, mode="sum")  # (B, d)
 
     def _scaled(self, total: Tensor, view: View) -> Tensor:
         if self.log_temperature is not None:
@@ -129,13 +129,13 @@ class WordSum(nn.Module):
         return total / view.lengths[:, None] if self.scale == "mean" else total
 
 
-def _forget_table(module: WordSum, _: object) -> None:
-    """Loaded weights make the table of the old ones wrong."""
+def _discard_table(module: WordSum, _: object) -> None:
+    """Loaded weights invalidate the table."""
     module.table = None
 
 
 class ScoreHead(nn.Module):
-    """A distance (sign -1) or a likeness (sign +1) as a score: eq. 6 or an alternative."""
+    """A distance (sign -1) or a similarity (sign +1) as a score: eq. 6 or an alternative."""
 
     def __init__(self, kind: Score, sign: int) -> None:
         super().__init__()
@@ -148,7 +148,6 @@ class ScoreHead(nn.Module):
             nn.init.zeros_(self.linear.bias)
 
     def forward(self, measure: Tensor) -> Tensor:
-        """One score per measure."""
         if self.linear is None:
             signed = self.sign * measure
             return signed.exp() if self.kind == "exp" else signed
@@ -157,12 +156,12 @@ class ScoreHead(nn.Module):
 
     @property
     def direction(self) -> Tensor | int:
-        """1 when nearer texts score higher; -1 when training has turned that around."""
+        """1 if nearer texts score higher; -1 if training has reversed that."""
         return 1 if self.linear is None else self.linear.weight.sign().squeeze() * self.sign
 
 
 class BagMatcher(Matcher):
-    """A Matcher that knows a text as the sum of its projected words, clipped into the ball."""
+    """A Matcher that represents a text by the sum of its projected words, clipped to the ball."""
 
     config: BagConfig
 
@@ -173,21 +172,20 @@ class BagMatcher(Matcher):
         self.bag = WordSum(config, self.words.dim)
 
     def total(self, batch: Batch) -> Tensor:
-        """The vector of each text before it is clipped: its length tells how far out it lies."""
+        """The vector of each text before clipping."""
         return self.bag(batch.text, self.words.weight)  # (B, d)
 
     def vectors(self, batch: Batch) -> Tensor:
-        """The vector of each text, in the ball."""
+        """The vector of each text, clipped to the ball."""
         return clip_to_ball(self.total(batch), CLIP_RADIUS)  # (B, d)
 
     def prepare(self) -> None:
-        """Turn the projected words into a table."""
         if not self.training:
             self.bag.tabulate(self.words.weight)
 
     @torch.no_grad()
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        """The length of each projected word: small for function words, great for telling ones."""
+        """The norm of each projected word: small for function words, large for content words."""
         sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
         return [WordWeights("norm", side, "text", self._norms(batch.text)) for side, batch in sides]
 
@@ -200,23 +198,21 @@ class BagEncoder(BagMatcher, Encoder):
     """An Encoder of the family; a subclass says what it measures between two vectors."""
 
     config: BagEncoderConfig
-    sign = -1  # of a distance; a likeness has +1
+    sign = -1  # a distance; +1 for a similarity
 
     def __init__(self, config: BagEncoderConfig, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.head = ScoreHead(config.score, self.sign)
 
     def encode(self, batch: Batch) -> Tensor:
-        """One vector per text, in the ball."""
         return self.vectors(batch)  # (B, d)
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Score of two vectors."""
         return self.head(self.measure(query, candidate))  # (...,)
 
     @abstractmethod
     def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Distance or likeness of vectors (..., d)."""
+        """Distance or similarity of vectors (..., d)."""
 
 
 @MODELS.add("hyperqa")
@@ -246,22 +242,19 @@ class CosineQA(BagEncoder):
     sign = 1
 
     def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Cosine."""
         return cosine(query, candidate)  # (...,)
 
     def query_key(self, vectors: Tensor) -> Tensor:
-        """Normalised vectors."""
         return super().query_key(vectors) * self.head.direction  # (B, d)
 
 
 @MODELS.add("euclidqa")
 class EuclidQA(BagEncoder):
-    """Sums of projected words, compared by their straight distance in the same ball."""
+    """Sums of projected words, compared by their Euclidean distance in the same ball."""
 
     Config = BagEncoderConfig
 
     def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Euclidean distance."""
         return torch.linalg.vector_norm(query - candidate, dim=-1)  # (...,)
 
     def query_key(self, vectors: Tensor) -> Tensor:
@@ -288,11 +281,10 @@ class HyperQAConcat(BagMatcher):
         nn.init.constant_(self.last.weight[:, -1:], -1)  # starts as HyperQA does
 
     def read(self, batch: Batch, side: Side) -> States:
-        """The vector of each text."""
         return States(batch.text, per_text={"vector": self.vectors(batch)})
 
     def match(self, query: States, candidate: States) -> Tensor:
         """A linear layer on [y_q; y_a; d(y_q, y_a)] (section 4.3.3)."""
         one, other = query["vector"], candidate["vector"]  # (B, d) each
-        apart = distance(one, other, RADIUS).unsqueeze(-1)  # (B, 1)
-        return self.last(torch.cat([one, other, apart], dim=-1)).squeeze(-1)  # (B,)
+        gap = distance(one, other, RADIUS).unsqueeze(-1)  # (B, 1)
+        return self.last(torch.cat([one, other, gap], dim=-1)).squeeze(-1)  # (B,)

@@ -1,8 +1,8 @@
-"""A language model that reads each way on its own: what CABIN's readers learn before they match.
+"""A directional language model, which pre-trains CABIN's readers.
 
-The paper's eq. 11 predicts a word from states that have read it already, in both directions, so a
-model could merely copy. Here each direction predicts the word that it reads next, and the
-directions meet in no layer: neither has seen what it predicts.
+The paper's eq. 11 predicts a word from states that have read it, in both directions, so a model
+could merely copy. Here each direction predicts the word that it reads next, and the directions
+share no layer: neither has seen what it predicts.
 """
 
 import math
@@ -21,9 +21,9 @@ from askonce.text.vocabulary import PAD
 class DirectionalLSTM(nn.Module):
     """Two stacks of LSTM layers over the same words, one rightward and one leftward.
 
-    Padding follows the words of either direction, so it is computed and never read. (Packed
-    sequences give the same states; training with them took 2.5 times as long at 40 words and 8
-    times as long at 200.) ``nn.LSTM`` has two biases per gate where the papers count one.
+    Padding follows the words in both directions, so it affects no state. (Packed sequences give the
+    same states; training with them took 2.5 times as long at 40 words and 8 times at 200.)
+    ``nn.LSTM`` has two biases per gate where the papers count one.
     """
 
     def __init__(self, inputs: int, hidden: int, layers: int) -> None:
@@ -34,8 +34,8 @@ class DirectionalLSTM(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """States [→ ; ←] at each word of the last layer, zero on padding."""
-        places = torch.arange(vectors.shape[1], device=vectors.device)
-        mirror = (lengths[:, None] - 1 - places).unsqueeze(-1)  # (B, T, 1), negative on padding
+        steps = torch.arange(vectors.shape[1], device=vectors.device)
+        mirror = (lengths[:, None] - 1 - steps).unsqueeze(-1)  # (B, T, 1), negative on padding
         real, mirror = mirror >= 0, mirror.clamp_min(0)
         right, _ = self.rightward(vectors)  # (B, T, H)
         left, _ = self.leftward(vectors.gather(1, mirror.expand_as(vectors)))  # (B, T, H)
@@ -44,7 +44,7 @@ class DirectionalLSTM(nn.Module):
 
 
 class LanguageLosses(NamedTuple):
-    """Sums of -ln p over so many predicted words, for the rightward and the leftward reading."""
+    """Sums of -ln p over ``words`` predicted words, rightward and leftward."""
 
     forward: Tensor
     backward: Tensor
@@ -52,15 +52,14 @@ class LanguageLosses(NamedTuple):
 
 
 class LanguageModel(nn.Module):
-    """Guesses the next word rightward and the previous word leftward.
+    """Predicts the next word rightward and the previous word leftward.
 
-    Padding's row stands for the end of a text in either direction: no text holds that word. Word
-    vectors are fixed, so that what is learned here fits a model that reads with the same vectors.
+    The padding row stands for the end of a text in both directions. Word vectors are fixed, so that
+    the weights fit a model that reads the same vectors.
     Questions and answers share one vocabulary; the paper has one for each.
 
-    ``leaky`` predicts each word from both states at that very word, as eq. 11 is printed: it shows
-    what a leak looks like (perplexity 1 without having learned the language). Both directions then
-    report this one prediction.
+    ``leaky`` predicts each word from both states at that word, as eq. 11 is printed: perplexity 1
+    without having learned the language. Both directions then report this one prediction.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class LanguageModel(nn.Module):
         normal_weights(self)
 
     def losses(self, view: View) -> LanguageLosses:
-        """How surprised each direction is by these texts; empty texts count for nothing."""
+        """Losses of both directions on these texts; empty texts are ignored."""
         real, ids = view.real, view.ids  # (B, T)
         states = self.recurrence(self.words(view), view.lengths)[real]  # (N, 2H)
         if self.previous_word is None:
@@ -90,17 +89,17 @@ class LanguageModel(nn.Module):
 
 
 def frequency_softmax(inputs: int, size: int) -> nn.AdaptiveLogSoftmaxWithLoss:
-    """Probabilities of all words in groups by frequency, which is how a vocabulary is ordered.
+    """Adaptive softmax: words in groups by frequency, which is the order of a vocabulary.
 
-    Eq. 11 weighs every word of the vocabulary at every place: with 34,500 words that takes 8 times
-    as long. The groups are as true a distribution, with fewer weights for rare words.
+    The full softmax of eq. 11 takes 8 times as long with 34,500 words. The groups give a proper
+    distribution too, with fewer weights for rare words.
     """
     cutoffs = sorted({max(1, size // 16), max(1, size // 4)})
     return nn.AdaptiveLogSoftmaxWithLoss(inputs, size, cutoffs, div_value=2, head_bias=True)
 
 
 def perplexity(loss: float, words: int) -> float:
-    """Number of equally likely words that would surprise as much: exp(mean of -ln p)."""
+    """The exponential of the mean loss per word."""
     return math.exp(loss / max(words, 1))
 
 

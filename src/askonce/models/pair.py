@@ -1,4 +1,4 @@
-"""A Matcher that looks at both texts together, and may be told which words they share."""
+"""A Matcher that reads both texts together, with optional features of the words they share."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from askonce.text.batch import Batch, View
 class PairConfig:
     """Settings that every pair model takes."""
 
-    overlap: bool = False  # the four word-overlap features, standardised, join the last layer
-    flags: bool = False  # each word says whether the partner text has it too
+    overlap: bool = False  # add the four standardised word-overlap features to the last layer
+    flags: bool = False  # add to each word vector whether the partner text has the word
     train_words: bool = False  # update the word vectors
 
 
 class PairMatcher(Matcher):
     """A Matcher with optional overlap features and match flags.
 
-    A subclass says what states it makes of word vectors (``states``) and how it compares them
-    (``compare``). With flags a text cannot be read before its partner is known, so ``read`` keeps
-    the words only and ``match`` does the rest.
+    A subclass defines the states of a text (``states``) and how to compare them (``compare``).
+    With flags a text cannot be read before its partner is known, so ``read`` keeps only the words
+    and ``match`` does the rest.
     """
 
     config: PairConfig
@@ -38,7 +38,7 @@ class PairMatcher(Matcher):
 
     @property
     def input_dim(self) -> int:
-        """Length of the vectors that ``states`` gets for each word."""
+        """Length of the word vectors that ``states`` gets."""
         return self.words.dim + int(self.config.flags)
 
     @property
@@ -48,29 +48,26 @@ class PairMatcher(Matcher):
 
     @abstractmethod
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """What to keep of each text, from its word vectors (B, T, input_dim)."""
+        """The states of each text from its word vectors (B, T, input_dim)."""
 
     @abstractmethod
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """One score per row from both sides' states and the features (B, feature_dim)."""
 
     def fit_inputs(self, query: View, candidate: View) -> None:
-        """Standardise the overlap features by those of these pairs."""
         if self.overlap is not None:
             self.overlap.fit(query, candidate)
 
     def read(self, batch: Batch, side: Side) -> States:
-        """States of each text alone; only its words when match flags are on."""
         view = batch.text
         return States(view) if self.config.flags else self.states(view, self.words(view), side)
 
     def match(self, query: States, candidate: States) -> Tensor:
-        """Compare both sides, with the features of the pair."""
         query, candidate = self.complete(query, candidate)
         return self.compare(query, candidate, self.features(query.view, candidate.view))  # (B,)
 
     def complete(self, query: States, candidate: States) -> tuple[States, States]:
-        """The states of both sides, computed now where flags made them wait for the partner."""
+        """The states of both sides; with flags they can only be computed now."""
         if not self.config.flags:
             return query, candidate
         return (
@@ -79,7 +76,7 @@ class PairMatcher(Matcher):
         )
 
     def features(self, query: View, candidate: View) -> Tensor:
-        """Overlap features of each pair, or none."""
+        """Overlap features of each pair, if any."""
         if self.overlap is None:
             return torch.empty(len(query), 0, device=query.codes.device)
         return self.overlap(query, candidate)  # (B, 4)
@@ -93,7 +90,7 @@ class PairMatcher(Matcher):
 class FeatureLift(nn.Module):
     """Adds weighted overlap features to a score that has no dense layer of its own.
 
-    The weights start at zero, so that training starts with the similarity alone.
+    The weights start at zero: training starts from the similarity alone.
     """
 
     def __init__(self, features: int) -> None:
@@ -103,5 +100,4 @@ class FeatureLift(nn.Module):
             nn.init.zeros_(self.linear.weight)
 
     def forward(self, score: Tensor, features: Tensor) -> Tensor:
-        """Score plus weighted features; the score itself when there are none."""
         return score if self.linear is None else score + self.linear(features).squeeze(-1)  # (B,)

@@ -31,13 +31,12 @@ class QaCnn(SiameseEncoder):
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
-        # the one window per word stands for the LSTM's one state; the bias is Feng's
+        # one window per word, as the LSTM has one state; the bias is Feng's
         self.convolution = WindowConvolution(
             self.words.dim, config.filters, config.width, "same", bias=True
         )
 
     def pool(self, view: View, vectors: Tensor) -> Tensor:
-        """Greatest value of each filter."""
         return self.convolution.max_pool(vectors, view.mask).tanh()  # (B, c)
 
 
@@ -61,5 +60,4 @@ class AttentiveCnn(AttentiveMatcher):
         )
 
     def word_states(self, view: View, vectors: Tensor) -> Tensor:
-        """Filters at the window of each word."""
         return self.convolution(vectors).tanh()  # (B, T, c)

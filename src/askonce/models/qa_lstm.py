@@ -1,6 +1,6 @@
 """QA-LSTM, its two convolutional hybrids and its attention (Tan et al., ACL 2016).
 
-Equation numbers are those of the paper. One network reads questions and answers alike.
+Equation numbers are those of the paper. One network reads both questions and answers.
 """
 
 from abc import abstractmethod
@@ -46,10 +46,10 @@ class SiameseConfig:
 
 
 class SiameseEncoder(Encoder):
-    """Pools what one network reads of each text, and compares the pooled vectors.
+    """Pools the states of each text, and compares the pooled vectors.
 
-    GESD mixes a distance with an inner product, so no inner product of keys orders as it does: a
-    model with that similarity scores and re-ranks, but cannot fill an index.
+    GESD mixes a distance with an inner product, so no inner product of keys has its order: a model
+    with that similarity can score and re-rank, but not fill an index.
     """
 
     config: SiameseConfig
@@ -65,21 +65,17 @@ class SiameseEncoder(Encoder):
         """One vector (B, D) per text from its word vectors (B, T, E)."""
 
     def encode(self, batch: Batch) -> Tensor:
-        """One vector per text."""
         view = batch.text
         return self.dropout(self.pool(view, self.words(view)))  # (B, D)
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Cosine or GESD, as set."""
         return SIMILARITIES[self.config.similarity](query, candidate)  # (...,)
 
     def query_key(self, vectors: Tensor) -> Tensor:
-        """Unit vectors; an error for GESD."""
         self._need_cosine()
         return super().query_key(vectors)  # (B, D)
 
     def candidate_key(self, vectors: Tensor) -> Tensor:
-        """Unit vectors; an error for GESD."""
         self._need_cosine()
         return super().candidate_key(vectors)  # (B, D)
 
@@ -109,7 +105,6 @@ class QaLstm(SiameseEncoder):
         self.lstm = BiLSTM(self.words.dim, config.hidden)
 
     def pool(self, view: View, vectors: Tensor) -> Tensor:
-        """Greatest or mean state, or the last state of each direction."""
         states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
         if self.config.pooling == "head_tail":
             return head_tail(states, view.lengths)  # (B, 2H)
@@ -138,7 +133,7 @@ class ConvPoolingLstm(SiameseEncoder):
         )
 
     def pool(self, view: View, vectors: Tensor) -> Tensor:
-        """Greatest value of each filter, eqs. 8 and 9."""
+        """Maximum of each filter, eqs. 8 and 9."""
         states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
         return self.convolution.max_pool(states, view.mask).tanh()  # (B, c)
 
@@ -165,7 +160,6 @@ class ConvBasedLstm(SiameseEncoder):
         self.lstm = BiLSTM(config.filters, config.hidden)
 
     def pool(self, view: View, vectors: Tensor) -> Tensor:
-        """Greatest state over the filtered words."""
         filtered = self.convolution(vectors).tanh()  # (B, T, c), eq. 10
         return masked_max(self.lstm(filtered, view.lengths), view.mask)  # (B, 2H)
 
@@ -177,7 +171,7 @@ def head_tail(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 class QueryAttention(nn.Module):
-    """Weighs the words of a candidate by what the query asks (eqs. 11 and 12)."""
+    """Attention of a query to the words of a candidate (eqs. 11 and 12)."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -202,10 +196,10 @@ class AttentiveConfig(PairConfig):
 
 
 class AttentiveMatcher(PairMatcher):
-    """Pools the candidate's states after weighing them by the query's pooled vector.
+    """Pools the candidate's states, weighted by attention of the query's pooled vector.
 
-    A candidate keeps its states and their share of eq. 11, so that only the softmax and the pooling
-    are done for each pair.
+    The states of a candidate include their part of eq. 11, so that only the softmax and the pooling
+    are computed for each pair.
     """
 
     config: AttentiveConfig
@@ -221,7 +215,7 @@ class AttentiveMatcher(PairMatcher):
         """One state (B, T, D) per word."""
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """The pooled vector of a query; the states of a candidate and what attention adds up."""
+        """The pooled vector of a query; the states of a candidate and their part of eq. 11."""
         states = self.word_states(view, vectors)  # (B, T, D)
         if side == "query":
             pooled = POOLINGS[self.config.pooling](states, view.mask)  # (B, D)
@@ -229,7 +223,6 @@ class AttentiveMatcher(PairMatcher):
         return States(view, {"states": states, "keys": self.attention.of_state(states)})
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
-        """Similarity of the query and of the candidate as the query sees it."""
         asked, answer = query["vector"], self.vector(query, candidate)  # (B, D) each
         similarity = SIMILARITIES[self.config.similarity]
         return self.lift(similarity(self.dropout(asked), self.dropout(answer)), features)  # (B,)
@@ -241,11 +234,9 @@ class AttentiveMatcher(PairMatcher):
         return pool(candidate["states"], weights, candidate.view.mask)  # (B, D), eq. 13
 
     def weights(self, query: States, candidate: States) -> Tensor:
-        """Attention over the candidate's words."""
         return self.attention(candidate["keys"], query["vector"], candidate.view.mask)  # (B, T)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        """Attention over the candidate's words."""
         sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
         return [WordWeights("attention", "candidate", "text", self.weights(*sides))]
 
@@ -267,5 +258,4 @@ class AttentiveLstm(AttentiveMatcher):
         self.lstm = BiLSTM(self.input_dim, config.hidden)
 
     def word_states(self, view: View, vectors: Tensor) -> Tensor:
-        """States of the LSTM."""
         return self.lstm(vectors, view.lengths)  # (B, T, 2H)

@@ -1,7 +1,7 @@
 """Encoders of whole questions (Lei et al. 2016): what all share, and the rivals LSTM, GRU and CNN.
 
-Words are weighed by idf and read by the layers, states are normalised and pooled, and the vectors
-of title and body are averaged. Unknown words are left out, as the authors leave them out.
+Word vectors are multiplied by idf and read by the layers, states are normalised and pooled, and the
+vectors of title and body are averaged. Unknown words are left out, as in the authors' code.
 """
 
 from abc import abstractmethod
@@ -26,7 +26,7 @@ Field = Literal["title", "body"]
 
 @dataclass(frozen=True)
 class QuestionConfig:
-    """Settings of all encoders of Lei et al. 2016; "code" is what only the authors' code says."""
+    """Settings of all encoders of Lei et al. 2016; "code": stated only by the authors' code."""
 
     dim: int = 400  # table 3
     depth: int = 1  # code
@@ -47,8 +47,8 @@ class QuestionConfig:
 class QuestionEncoder(Encoder):
     """Title and body through the same layers into one vector; cosine compares.
 
-    A title or body without a known word does not count: the other alone makes the vector. A post
-    without any known word reads as one word of zeros.
+    A title or body without a known word is ignored. A post without any known word is one word of
+    zeros.
     """
 
     Config: ClassVar[type[QuestionConfig]]
@@ -67,15 +67,14 @@ class QuestionEncoder(Encoder):
 
     @abstractmethod
     def layer(self, input_dim: int) -> Cell:
-        """A fresh layer of this model's kind; a decoder is made of the same."""
+        """A new layer of this model's kind; decoders use it too."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The parts of a post that are read."""
         return ("title", "body") if self.config.fields == "both" else (self.config.fields,)
 
     def encode(self, batch: Batch) -> Tensor:
-        """The mean of the vectors of title and body, of those that have words."""
+        """The mean of the vectors of title and body, where they have known words."""
         view = stack([self.known(batch, field)[0] for field in self.fields])
         vectors = self.pool(view).view(len(self.fields), len(batch), -1)  # (F, B, d)
         counts = view.real.any(1).view(len(self.fields), len(batch), 1)  # (F, B, 1)
@@ -83,11 +82,10 @@ class QuestionEncoder(Encoder):
         return self.dropout((vectors * counts).sum(0) / counts.sum(0))  # (B, d)
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Cosine."""
         return cosine(query, candidate)
 
     def known(self, batch: Batch, field: Field) -> tuple[View, Tensor]:
-        """The known words of a field without gaps, and where (B, T) they stood in it."""
+        """The known words of a field without gaps, and a mask (B, T) of where they were."""
         view = batch.title if field == "title" else batch.body
         return known_words(view, self.config.body_words if field == "body" else 0)
 
@@ -103,7 +101,7 @@ class QuestionEncoder(Encoder):
     def states(self, view: View) -> tuple[Tensor, list[State]]:
         """States of the last layer for each word, and every layer's State after the last word."""
         first, *others = cast(list[Cell], list(self.layers))
-        if self.training:  # dropout makes each occurrence of a word another vector
+        if self.training:  # dropout differs for each occurrence of a word
             states, final = first(self.inputs(view), view.mask)  # (B, T, d)
         else:
             distinct, rows = torch.unique(view.codes, return_inverse=True)  # (U,), (B, T)
@@ -122,7 +120,7 @@ class QuestionEncoder(Encoder):
 
 
 def smooth_idf(words: EmbeddingInit) -> Tensor:
-    """ln((1+N) / (1+df)) + 1; a word that no document has weighs a quarter of the mean."""
+    """ln((1+N) / (1+df)) + 1; a quarter of the mean for a word without documents."""
     counts = words.document_frequency.double()
     idf = ((1 + words.documents) / (1 + counts)).log() + 1  # (V,)
     seen = counts > 0
@@ -131,20 +129,20 @@ def smooth_idf(words: EmbeddingInit) -> Tensor:
 
 
 def known_words(view: View, limit: int = 0) -> tuple[View, Tensor]:
-    """The known words alone, the first ``limit`` of them unless that is 0; and where they stood."""
+    """The first ``limit`` known words (0: all), and a mask of where they were."""
     keep = view.codes > UNK  # (B, T)
     if limit:
         keep = keep & (keep.cumsum(1) <= limit)
     counts = keep.sum(1)  # (B,)
     lengths = counts.clamp_min(1)
-    places = torch.arange(int(lengths.max()), device=keep.device)
-    codes = torch.full((len(keep), len(places)), PAD, device=keep.device)
-    codes[places < counts.unsqueeze(1)] = view.codes[keep]
+    steps = torch.arange(int(lengths.max()), device=keep.device)
+    codes = torch.full((len(keep), len(steps)), PAD, device=keep.device)
+    codes[steps < counts.unsqueeze(1)] = view.codes[keep]
     return View(codes, lengths), keep
 
 
 def stack(views: list[View]) -> View:
-    """The texts of several views as one, so that one pass reads them all."""
+    """The texts of several views as one view, to read them in one pass."""
     longest = max(view.codes.shape[1] for view in views)
     codes = [F.pad(view.codes, (0, longest - view.codes.shape[1]), value=PAD) for view in views]
     return View(torch.cat(codes), torch.cat([view.lengths for view in views]))
@@ -164,7 +162,6 @@ class LSTM(QuestionEncoder):
     config: Config
 
     def layer(self, input_dim: int) -> Cell:
-        """An LSTM layer."""
         return LSTMCell(input_dim, self.config.dim)
 
 
@@ -182,7 +179,6 @@ class GRU(QuestionEncoder):
     config: Config
 
     def layer(self, input_dim: int) -> Cell:
-        """A GRU layer."""
         return GRUCell(input_dim, self.config.dim)
 
 
@@ -206,5 +202,4 @@ class CNN(QuestionEncoder):
     config: Config
 
     def layer(self, input_dim: int) -> Cell:
-        """A convolution over the words so far."""
         return ConvolutionCell(input_dim, self.config.dim, self.config.order)

@@ -41,14 +41,13 @@ class RCNN(QuestionEncoder):
     config: Config
 
     def layer(self, input_dim: int) -> Cell:
-        """A convolution with the gate that the settings name."""
         dim, order, gate = self.config.dim, self.config.order, self.config.gate
         if gate == "constant":
             return DecayedConvolution(input_dim, dim, order, self.config.decay)
         return GatedConvolution(input_dim, dim, order, scalar=gate == "scalar")
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        """How much of each word the first layer takes in: 1 - λ_t, mean over its components."""
+        """How much of each word the first layer reads: mean of 1 - λ_t over its components."""
         sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
         if self.config.gate == "constant":
             return ()
@@ -63,7 +62,7 @@ class RCNN(QuestionEncoder):
         """1 - λ_t of the first layer, per component; zero for a word that is unknown or cut off."""
         cell = self.layers[0]
         if not isinstance(cell, GatedConvolution):
-            raise ConfigError(f"gate = {self.config.gate!r} takes in every word alike")
+            raise ConfigError(f"gate = {self.config.gate!r} has no weights per word")
         view, keep = self.known(batch, field)
         shares = cell.shares(self.inputs(view), view.mask)  # (B, T, d), or (B, T, 1)
         placed = shares.new_zeros(*keep.shape, shares.shape[-1])

@@ -1,48 +1,27 @@
-"""The HTTP interface and the page of one engine."""
+"""Build the application: routes, error handlers, middleware."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import Depends, FastAPI, params
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 from askonce import __version__
 from askonce.engine import Engine
-from askonce.server.errors import add_error_handlers
-from askonce.server.observing import Observed
+from askonce.server.errors import RESPONSES, add_error_handlers
+from askonce.server.middleware import Observed
 from askonce.server.routes.ask import ask_routes
 from askonce.server.routes.health import health_routes
 from askonce.server.routes.models import model_routes
 from askonce.server.routes.page import add_page
 from askonce.server.routes.posts import read_routes, write_routes
-from askonce.server.schemas import Error
-from askonce.server.service import Service
-from askonce.server.settings import ServerSettings
+from askonce.server.service import ServerSettings, Service
 
-DESCRIPTION = "Find the questions already asked and rank the answers already given."
-_REASONS = {
-    400: "The body is not JSON",
-    401: "An API key is needed",
-    403: "The API key does not allow this",
-    404: "Nothing there",
-    405: "The path does not take this method",
-    408: "The body did not arrive in time",
-    409: "Not possible in the archive's present state",
-    413: "The body is too long",
-    415: "The body is not sent as JSON",
-    422: "Something in the request is wrong; the message says what",
-    429: "Too many requests; Retry-After says when to come again",
-    500: "An unexpected error",
-    503: "Not ready or too busy; Retry-After says when to come again",
-}
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Error, "description": reason} for status, reason in _REASONS.items()
-}
+DESCRIPTION = "Find similar questions and rank existing answers."
 
 
 def create_app(engine: Engine, settings: ServerSettings | None = None) -> FastAPI:
-    """The application that answers from an engine; who opened the engine closes it."""
+    """An ASGI application that serves an engine; the caller closes the engine."""
     service = Service(engine, settings or ServerSettings())
 
     @asynccontextmanager
@@ -54,7 +33,7 @@ def create_app(engine: Engine, settings: ServerSettings | None = None) -> FastAP
         title="Askonce",
         description=DESCRIPTION,
         version=__version__,
-        docs_url=None,  # FastAPI's own pages load scripts from another site
+        docs_url=None,  # FastAPI's pages load scripts from another site
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
@@ -62,16 +41,18 @@ def create_app(engine: Engine, settings: ServerSettings | None = None) -> FastAP
     add_error_handlers(app)
     keys = service.settings.keys
     for routes in (ask_routes, read_routes, model_routes):
-        app.include_router(routes(service), responses=ERRORS, dependencies=_needs(keys.read))
-    app.include_router(write_routes(service), responses=ERRORS, dependencies=_needs(keys.write))
+        app.include_router(routes(service), responses=RESPONSES, dependencies=_requires(keys.read))
+    app.include_router(
+        write_routes(service), responses=RESPONSES, dependencies=_requires(keys.write)
+    )
     app.include_router(health_routes(service))
     add_page(app)
     app.add_middleware(Observed, metrics=service.metrics)
     return app
 
 
-def _needs(keys: Sequence[bytes]) -> list[params.Depends]:
-    """Say in the OpenAPI document that a key is needed; it is checked before the body is read."""
+def _requires(keys: Sequence[bytes]) -> list[params.Depends]:
+    """Document that a key is required; ``Keys`` checks it before the body is read."""
     if not keys:
         return []
     about = "An API key."

@@ -1,4 +1,4 @@
-"""Questions that come at the same time go through the models together."""
+"""Batch questions that arrive at the same time, so that they go through the models together."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -9,73 +9,74 @@ from typing import Generic, TypeVar
 
 from askonce.errors import AskonceError
 
-Kind = TypeVar("Kind", bound=Hashable)
-Found = TypeVar("Found")
-Asked = tuple[str, asyncio.Future[Found]]
+Key = TypeVar("Key", bound=Hashable)
+Result = TypeVar("Result")
+Pending = tuple[str, asyncio.Future[Result]]
 
 
-class Batcher(Generic[Kind, Found]):
-    """Runs one question at once while a thread is free, and all that waited when it is again.
+class Batcher(Generic[Key, Result]):
+    """Runs a question at once if a thread is free; otherwise batches all that are waiting.
 
-    So a lone question never waits for others, and the busier the server the larger its batches.
+    A lone question never waits for others, and the busier the server, the larger its batches.
     """
 
     def __init__(
         self,
-        run: Callable[[Kind, Sequence[str]], Sequence[Found]],
+        run: Callable[[Key, Sequence[str]], Sequence[Result]],
         threads: int,
-        largest: int,
-        tell_size: Callable[[int], None] = lambda size: None,
+        max_batch: int,
+        on_batch: Callable[[int], None] = lambda size: None,
     ) -> None:
-        self._run, self._threads, self._largest, self._tell = run, threads, largest, tell_size
-        self._workers = ThreadPoolExecutor(threads, thread_name_prefix="askonce-query")
-        self._waiting: OrderedDict[Kind, deque[Asked[Found]]] = OrderedDict()
+        self._run, self._threads, self._max_batch = run, threads, max_batch
+        self._on_batch = on_batch
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="askonce-query")
+        self._waiting: OrderedDict[Key, deque[Pending[Result]]] = OrderedDict()
         self._running = 0
 
-    async def ask(self, kind: Kind, question: str) -> Found:
-        """What the run gives for this question; kinds are never mixed in one run."""
-        answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(kind, deque()).append((question, answer))
+    async def submit(self, key: Key, question: str) -> Result:
+        """The result for this question; a batch only holds questions with the same key."""
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, deque()).append((question, result))
         self._start()
-        return await answer
+        return await result
 
     def close(self) -> None:
-        """Let the threads end."""
-        self._workers.shutdown()
+        """Stop the threads."""
+        self._executor.shutdown()
 
     def _start(self) -> None:
         while self._waiting and self._running < self._threads:
-            kind, waiting = self._waiting.popitem(last=False)
-            batch = [waiting.popleft() for _ in range(min(len(waiting), self._largest))]
+            key, waiting = self._waiting.popitem(last=False)
+            batch = [waiting.popleft() for _ in range(min(len(waiting), self._max_batch))]
             if waiting:
-                self._waiting[kind] = waiting  # behind the other kinds
+                self._waiting[key] = waiting  # behind the other keys
             self._running += 1
-            self._tell(len(batch))
+            self._on_batch(len(batch))
             questions = [question for question, _ in batch]
             loop = asyncio.get_running_loop()
-            job = loop.run_in_executor(self._workers, self._answer, kind, questions)
+            job = loop.run_in_executor(self._executor, self._results, key, questions)
             job.add_done_callback(partial(self._deliver, batch))
 
-    def _answer(self, kind: Kind, questions: list[str]) -> list[Found | Exception]:
-        """One result for each; an error of one question is that question's alone."""
+    def _results(self, key: Key, questions: list[str]) -> list[Result | Exception]:
+        """One result per question; a question that fails doesn't fail the others."""
         try:
-            return list(self._run(kind, questions))
+            return list(self._run(key, questions))
         except AskonceError as error:
             if len(questions) == 1:
                 return [error]
-            return [self._answer(kind, [question])[0] for question in questions]
+            return [self._results(key, [question])[0] for question in questions]
         except Exception as error:
             return [error] * len(questions)
 
     def _deliver(
-        self, batch: list[Asked[Found]], job: "asyncio.Future[list[Found | Exception]]"
+        self, batch: list[Pending[Result]], job: "asyncio.Future[list[Result | Exception]]"
     ) -> None:
         self._running -= 1
         self._start()
-        for (_, answer), found in zip(batch, job.result(), strict=True):
-            if answer.done():  # its request was cancelled
+        for (_, future), result in zip(batch, job.result(), strict=True):
+            if future.done():  # the request was cancelled
                 continue
-            if isinstance(found, Exception):
-                answer.set_exception(found)
+            if isinstance(result, Exception):
+                future.set_exception(result)
             else:
-                answer.set_result(found)
+                future.set_result(result)

@@ -12,72 +12,72 @@ from askonce.engine import NotReady
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder, shorten
 from askonce.index.base import IndexDamaged, IndexUnavailable
 from askonce.server.guard.lanes import RETRY
+from askonce.server.schemas import Error
 
-TYPES = {
-    400: "bad_request",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    408: "timeout",
-    409: "conflict",
-    413: "too_large",
-    415: "unsupported_media_type",
-    422: "invalid",
-    429: "rate_limited",
-    500: "internal",
-    503: "unavailable",
+STATUSES = {  # type in the response, description in the OpenAPI document
+    400: ("bad_request", "The body is not valid JSON"),
+    401: ("unauthorized", "An API key is required"),
+    403: ("forbidden", "The API key does not allow this"),
+    404: ("not_found", "Not found"),
+    405: ("method_not_allowed", "Method not allowed"),
+    408: ("timeout", "The body did not arrive in time"),
+    409: ("conflict", "Not possible in the archive's current state"),
+    413: ("too_large", "The body is too large"),
+    415: ("unsupported_media_type", "The content type is not application/json"),
+    422: ("invalid", "Invalid request; the message says why"),
+    429: ("rate_limited", "Too many requests; see Retry-After"),
+    500: ("internal", "Unexpected error"),
+    503: ("unavailable", "Not ready or overloaded; see Retry-After"),
 }
-
-
-UNAVAILABLE = (ArchiveUnavailable, IndexDamaged, IndexUnavailable, NotReady)  # and mends itself
-_KINDS = ("one", "many")  # pydantic names the kind of a body as if it were a field
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Error, "description": about} for status, (_, about) in STATUSES.items()
+}
+UNAVAILABLE = (ArchiveUnavailable, IndexDamaged, IndexUnavailable, NotReady)  # temporary
+_TAGS = ("one", "many")  # of ``OneOrMany``; pydantic reports them as if they were fields
 
 
 def error_response(
     status: int, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """An error as clients read it."""
-    kind = TYPES.get(status, "error")
+    """An error response."""
+    kind, _ = STATUSES.get(status, ("error", ""))
     content = {"error": {"type": kind, "message": message}}
     return JSONResponse(content, status, headers=dict(headers) if headers else None)
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Give the one shape to everything that can be refused."""
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(AskonceError, _askonce)
+    """Give every error the same shape."""
+    app.exception_handler(HTTPException)(_http_error)
+    app.exception_handler(RequestValidationError)(_validation_error)
+    app.exception_handler(AskonceError)(_askonce_error)
 
 
-def _refused(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, HTTPException):
-        raise TypeError(f"no HTTP error: {error!r}")
+def _http_error(request: Request, error: HTTPException) -> JSONResponse:
     message = str(error.detail)
     if error.status_code == 404 and message == "Not Found":
-        message = f"nothing at {shorten(request.url.path)}; GET /docs lists what there is"
+        message = f"no route {shorten(request.url.path)}; see /docs for all routes"
     if error.status_code == 405:
-        message = f"{shorten(request.url.path)} does not take {request.method[:20]}"
+        message = f"{shorten(request.url.path)} does not support {request.method[:20]}"
         return error_response(405, message, _allowed(request) or error.headers)
     return error_response(error.status_code, message, error.headers)
 
 
 def _allowed(request: Request) -> dict[str, str]:
-    """All methods of a path; Starlette names those of the first route alone that fits it."""
+    """All methods of a path; Starlette only reports those of the first matching route."""
     operations: Mapping[str, Mapping[str, object]] = request.app.openapi()["paths"]
     path = request.url.path
-    fitting = [path] if path in operations else [o for o in operations if _fits(o, path)]
-    methods = sorted(method.upper() for o in fitting for method in operations[o])
+    matches = [path] if path in operations else [o for o in operations if _matches(o, path)]
+    methods = sorted(method.upper() for o in matches for method in operations[o])
     return {"Allow": ", ".join(methods)} if methods else {}
 
 
-def _fits(template: str, path: str) -> bool:
-    """Whether a path is one of a template such as ``/api/posts/{post_id}``."""
-    before, opening, _ = template.partition("{")
-    return bool(opening) and path.startswith(before)
+def _matches(template: str, path: str) -> bool:
+    """Whether a path matches a template such as ``/api/posts/{post_id}``."""
+    prefix, brace, _ = template.partition("{")
+    return bool(brace) and path.startswith(prefix)
 
 
-def _askonce(_: Request, error: Exception) -> JSONResponse:
+def _askonce_error(_: Request, error: AskonceError) -> JSONResponse:
     if isinstance(error, UNAVAILABLE):
         return error_response(503, str(error), RETRY)
     if isinstance(error, NotAnEncoder):
@@ -85,29 +85,25 @@ def _askonce(_: Request, error: Exception) -> JSONResponse:
     return error_response(422, str(error))
 
 
-def _invalid(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, RequestValidationError):
-        raise TypeError(f"no validation error: {error!r}")
+def _validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
     problems = error.errors()
     first = problems[0]
     if first["type"] == "json_invalid":
-        return error_response(400, f"the body is not JSON: {first['ctx']['error']}")
+        return error_response(400, f"the request body is not valid JSON: {first['ctx']['error']}")
     if isinstance(first.get("input"), bytes):
-        sent = request.headers.get("content-type", "nothing")
-        return error_response(
-            415, f"expected the content type 'application/json', found {shorten(sent)}"
-        )
+        sent = shorten(request.headers.get("content-type", "nothing"))
+        return error_response(415, f"expected the content type 'application/json', got {sent}")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return error_response(422, _sentence(first) + more)
 
 
 def _sentence(problem: Mapping[str, Any]) -> str:
-    """Where it is wrong, what was expected, what was found; in lower case."""
-    where = [str(part) for part in problem["loc"] if part not in _KINDS]
-    place = ".".join(where[1:]) or where[0]
+    """The field, what was expected and what was sent."""
+    location = [str(part) for part in problem["loc"] if part not in _TAGS]
+    field = ".".join(location[1:]) or location[0]
     message = str(problem["msg"])
-    text = f"{place}: {message[:1].lower()}{message[1:]}"
-    found = problem.get("input")
-    if problem["type"] == "missing" or isinstance(found, dict | list):
+    text = f"{field}: {message[:1].lower()}{message[1:]}"
+    value = problem.get("input")
+    if problem["type"] == "missing" or isinstance(value, dict | list):
         return text
-    return f"{text}, found {shorten(found)}"
+    return f"{text}, got {shorten(value)}"

@@ -1,17 +1,17 @@
-"""A socket to listen at, or one line that says why not."""
+"""Open the listening socket, or say in one line why not."""
 
 import socket
 
 from askonce.errors import AskonceError
 
-BACKLOG = 2048  # connections that may wait to be taken
+BACKLOG = 2048  # connections waiting to be accepted
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on; port 0 is a free one."""
+    """A socket that accepts connections; port 0 picks a free port."""
     try:
-        # with its protocol named: asyncio sends without delay only then, else each response waits
-        # 40 ms for the client's acknowledgement of its head
+        # asyncio sets TCP_NODELAY only if the protocol is given; otherwise each response waits
+        # 40 ms for the client to acknowledge its headers
         (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )
@@ -22,12 +22,12 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise AskonceError(
-            f"cannot listen at {host} port {port}: {reason}; choose another with --port"
+            f"cannot listen on {host} port {port}: {reason}; choose another with --port"
         ) from None
     return listener
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where a browser finds it."""
+    """The URL for a browser."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""Metrics in Prometheus format."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,85 +14,70 @@ BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.3, 0.6, 1.0, 3.0, 1
 
 
 class Metrics:
-    """The figures of one server, in a registry of its own."""
+    """The metrics of one server, in their own registry."""
 
     def __init__(self, engine: Engine, lanes: Sequence[Lane]) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "askonce_requests",
-            "Requests answered, by route and status.",
+            "Responses by route, method and status.",
             ("route", "method", "status"),
             registry=self.registry,
         )
         self.seconds = Histogram(
             "askonce_request_seconds",
-            "Time from request to response.",
+            "Seconds from request to response.",
             ("route",),
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self.in_flight = Gauge(
-            "askonce_in_flight", "Requests being answered now.", registry=self.registry
-        )
+        self.in_flight = Gauge("askonce_in_flight", "Requests in progress.", registry=self.registry)
         self.batch = Histogram(
             "askonce_batch_questions",
             "Questions that went through the models together.",
             buckets=(1, 2, 4, 8, 16),
             registry=self.registry,
         )
-        self.registry.register(_Lanes(lanes))
-        self.registry.register(_Engine(engine))
+        self.registry.register(_State(engine, lanes))
 
     def text(self) -> bytes:
-        """All figures as Prometheus reads them."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
 
-class _Lanes(Collector):
-    """Who works, who waits and who was sent away."""
+class _State(Collector):
+    """The state of the lanes, the archive, its indexes and its model, read when it is asked for."""
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._lanes = lanes
+    def __init__(self, engine: Engine, lanes: Sequence[Lane]) -> None:
+        self._engine, self._lanes = engine, lanes
 
     def describe(self) -> Iterable[Metric]:
-        return ()
+        return ()  # registering must not query the engine
 
     def collect(self) -> Iterable[Metric]:
-        working = GaugeMetricFamily("askonce_working", "Requests in work.", labels=["lane"])
-        waiting = GaugeMetricFamily("askonce_waiting", "Requests that wait.", labels=["lane"])
+        working = GaugeMetricFamily("askonce_working", "Requests running.", labels=["lane"])
+        waiting = GaugeMetricFamily("askonce_waiting", "Requests waiting.", labels=["lane"])
         refused = CounterMetricFamily(
-            "askonce_refused", "Requests refused for want of room.", labels=["lane"]
+            "askonce_refused", "Requests refused because the lane was full.", labels=["lane"]
         )
         for lane in self._lanes:
             working.add_metric([lane.name], lane.working)
             waiting.add_metric([lane.name], lane.waiting)
             refused.add_metric([lane.name], lane.refused)
-        return (working, waiting, refused)
-
-
-class _Engine(Collector):
-    """How far the engine has come."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def describe(self) -> Iterable[Metric]:
-        return ()  # registering must not ask the engine
-
-    def collect(self) -> Iterable[Metric]:
+        yield from (working, waiting, refused)
         try:
             status = self._engine.status()
-        except AskonceError:  # a lost database; the other figures are wanted all the more
-            yield GaugeMetricFamily("askonce_ready", "Whether questions are answered.", value=0)
+        except AskonceError:  # lost database; still report the other metrics
+            yield GaugeMetricFamily("askonce_ready", "1 if questions can be answered.", value=0)
             return
-        figures = {
-            "ready": ("Whether questions are answered.", float(status.ready)),
-            "posts": ("Posts that search finds.", status.posts),
-            "archive_change": ("The archive's latest change.", status.change),
-            "indexed_change": ("The change that search has reached.", status.indexed),
-            "index_lag": ("Changes that search has not seen.", status.change - status.indexed),
+        gauges = {
+            "ready": ("1 if questions can be answered.", float(status.ready)),
+            "posts": ("Indexed posts.", status.posts),
+            "archive_change": ("Latest change of the archive.", status.change),
+            "indexed_change": ("Latest indexed change.", status.indexed),
+            "index_lag": ("Changes not indexed yet.", status.change - status.indexed),
         }
-        for name, (text, value) in figures.items():
+        for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"askonce_{name}", text, value=value)
         model = GaugeMetricFamily("askonce_model", "The model in service.", labels=["version"])
         model.add_metric([status.model or "none"], 1)

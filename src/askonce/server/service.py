@@ -1,7 +1,8 @@
-"""What all routes of one server share."""
+"""What the routes share: the engine, its batcher, the lanes, keys and rates, and the metrics."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, NamedTuple, TypeVar, TypeVarTuple
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeVar, TypeVarTuple
 
 from anyio import to_thread
 from fastapi import Request, Response
@@ -9,28 +10,47 @@ from fastapi.routing import APIRoute
 
 from askonce.engine import Engine
 from askonce.server.batching import Batcher
-from askonce.server.guard.body import limited
-from askonce.server.guard.keys import Scope
-from askonce.server.guard.lanes import Lane
+from askonce.server.guard.keys import Keys, Scope
+from askonce.server.guard.lanes import Lane, LaneSettings
+from askonce.server.guard.limits import read_body
 from askonce.server.guard.rates import Rates
 from askonce.server.metrics import Metrics
-from askonce.server.schemas.found import Answer, Similar
-from askonce.server.settings import ServerSettings
 
 T = TypeVar("T")
-Given = TypeVarTuple("Given")
+Args = TypeVarTuple("Args")
+
+# 80 ms in the queue plus about 100 ms of work stays below 300 ms on machines of any speed
+QUERIES = LaneSettings(8, queue=64, timeout=0.08, target_seconds=0.1)
+# one at a time, so that concurrent edits of a post are never lost; importers prefer to wait
+WRITES = LaneSettings(1, queue=64, timeout=5.0)
+BULK = LaneSettings(2, queue=8, timeout=1.0)
 
 
-class Ask(NamedTuple):
-    """Questions that can go through the engine together."""
+@dataclass(frozen=True)
+class ServerSettings:
+    """Keys and limits of a server; ``guard.limits`` has the limits of a single request."""
 
+    body_bytes: int = 4 * 2**20
+    threads: int = 2  # engine calls at the same time; more than cores makes all of them slower
+    batch: int = 8  # questions that go through the models together
+    queries: LaneSettings = QUERIES
+    writes: LaneSettings = WRITES
+    bulk: LaneSettings = BULK  # embeddings, rerank, overview
+    rate: float = 0.0  # requests per second and client address; 0 means no limit
+    keys: Keys = field(default_factory=Keys)
+
+
+class AskOptions(NamedTuple):
+    """How to answer a question; questions with the same settings share a batch."""
+
+    what: Literal["similar", "answers", "ask"]
     k: int
     ranker: str
     votes: bool = False
 
 
 class Service:
-    """An engine with its lanes, batches, keys and figures."""
+    """One engine behind HTTP."""
 
     def __init__(self, engine: Engine, settings: ServerSettings) -> None:
         self.engine, self.settings = engine, settings
@@ -39,28 +59,20 @@ class Service:
         self.bulk = Lane("bulk", settings.bulk)
         self.metrics = Metrics(engine, (self.queries, self.writes, self.bulk))
         self._rates = Rates(settings.rate)
-        self._batcher: Batcher[tuple[str, Ask], Any] = Batcher(
+        self._batcher: Batcher[AskOptions, Any] = Batcher(
             self._answer, settings.threads, settings.batch, self.metrics.batch.observe
         )
 
-    async def similar(self, question: str, ask: Ask) -> list[Similar]:
-        """Similar questions, together with those that others ask for now."""
-        return await self._batcher.ask(("similar", ask), question)
+    async def ask(self, question: str, options: AskOptions) -> Any:  # noqa: ANN401 - hits, by options.what
+        """Similar questions, answers, or a pair of both, batched with concurrent requests."""
+        return await self._batcher.submit(options, question)
 
-    async def answers(self, question: str, ask: Ask) -> list[Answer]:
-        """Answers, together with those that others ask for now."""
-        return await self._batcher.ask(("answers", ask), question)
-
-    async def both(self, question: str, ask: Ask) -> tuple[list[Similar], list[Answer]]:
-        """Similar questions and answers, together with those that others ask for now."""
-        return await self._batcher.ask(("both", ask), question)
-
-    async def run(self, call: Callable[[*Given], T], *args: *Given) -> T:
-        """The call in a thread, so that the loop never waits; lanes bound how many there are."""
+    async def run(self, call: Callable[[*Args], T], *args: *Args) -> T:
+        """Run a blocking call in a thread; lanes bound how many run at the same time."""
         return await to_thread.run_sync(call, *args)
 
     def route(self, scope: Scope, lane: Lane) -> type[APIRoute]:
-        """Routes that need a scope and run in a lane: refused before anything costly is done."""
+        """Routes that require a scope and run in a lane, both checked before any costly work."""
         service = self
 
         class Guarded(APIRoute):
@@ -69,30 +81,27 @@ class Service:
 
                 async def guarded(request: Request) -> Response:
                     service.admit(request, scope)
-                    whole = await limited(request, service.settings.body_bytes)
-                    async with lane.place():
-                        return await handle(whole)
+                    request = await read_body(request, service.settings.body_bytes)
+                    async with lane.slot():
+                        return await handle(request)
 
                 return guarded
 
         return Guarded
 
     def admit(self, request: Request, scope: Scope) -> None:
-        """Refuse who calls too often or lacks the key."""
+        """Refuse a client that exceeds its rate or lacks the key."""
         self._rates.check(request.client.host if request.client else "")
         self.settings.keys.check(request, scope)
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Stop the worker threads."""
         self._batcher.close()
 
-    def _answer(self, kind: tuple[str, Ask], questions: Sequence[str]) -> Sequence[Any]:
-        what, (k, ranker, votes) = kind
+    def _answer(self, options: AskOptions, questions: Sequence[str]) -> Sequence[Any]:
+        what, k, ranker, votes = options
         if what == "similar":
-            similar = self.engine.similar_many(questions, k, ranker)
-            return [[Similar.of(hit) for hit in hits] for hits in similar]
+            return self.engine.similar_many(questions, k, ranker)
         if what == "answers":
-            answers = self.engine.answers_many(questions, k, ranker, votes)
-            return [[Answer.of(hit) for hit in hits] for hits in answers]
-        both = self.engine.ask_many(questions, k, ranker, votes)
-        return [([Similar.of(hit) for hit in s], [Answer.of(hit) for hit in a]) for s, a in both]
+            return self.engine.answers_many(questions, k, ranker, votes)
+        return self.engine.ask_many(questions, k, ranker, votes)

@@ -1,4 +1,4 @@
-"""Posts as numbers: padded rows of word codes with a mask, in the views text, title and body."""
+"""Posts as token ids: padded rows with a mask, in the views text, title and body."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class TokenIds(NamedTuple):
 class View:
     """The words of B texts as one padded table.
 
-    An empty text is one word of zeros: its first place holds PAD, and the mask lets it be read.
-    So every row has at least one word, and no pooling divides by nothing.
+    An empty text is one word of zeros: it starts with PAD, which the mask includes. So every row
+    has at least one word, and pooling never divides by zero.
     """
 
     codes: Tensor  # (B, T)
@@ -56,8 +56,8 @@ class View:
     @cached_property
     def mask(self) -> Tensor:
         """True where there is a word, or the one zero word of an empty text."""
-        places = torch.arange(self.codes.shape[1], device=self.codes.device)
-        return places < self.lengths[:, None]  # (B, T)
+        steps = torch.arange(self.codes.shape[1], device=self.codes.device)
+        return steps < self.lengths[:, None]  # (B, T)
 
     @cached_property
     def real(self) -> Tensor:
@@ -68,18 +68,17 @@ class View:
         return len(self.lengths)
 
     def select(self, rows: Tensor) -> "View":
-        """These rows in this order; a row may come several times."""
+        """These rows in this order; a row may be repeated."""
         lengths = self.lengths[rows]
         return View(self.codes[rows, : int(lengths.max()) if len(lengths) else 1], lengths)
 
     def to(self, device: torch.device | str) -> "View":
-        """The same words on another device."""
         return View(self.codes.to(device), self.lengths.to(device))
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B posts as numbers; each view is padded when it is first asked for."""
+    """B posts as token ids; each view is padded on first use."""
 
     posts: Sequence[TokenIds]
     device: torch.device | str = "cpu"
@@ -91,12 +90,10 @@ class Batch:
 
     @cached_property
     def title(self) -> View:
-        """The titles alone."""
         return View.of([post.title for post in self.posts]).to(self.device)
 
     @cached_property
     def body(self) -> View:
-        """The bodies alone."""
         return View.of([post.body for post in self.posts]).to(self.device)
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""Forum HTML as plain text: a few regular expressions, each of which reads the input once.
+"""Forum HTML as plain text, by a few regular expressions that read the input once.
 
-No tree is built, so neither depth nor unclosed elements can hurt. Every pattern either stops at the
-next ``<`` or takes the rest of the input, which keeps the time linear for any input.
+No tree is built, so deep nesting and unclosed elements do no harm. Every pattern stops at the next
+``<`` or takes the rest of the input, so the time is linear for any input.
 """
 
 import html as entities
@@ -23,7 +23,7 @@ _INLINE_TAG = re.compile(rf"</?(?:{_INLINE})(?=[\s/>]){_REST_OF_TAG}", re.IGNORE
 _ANY_TAG = re.compile(rf"</?[a-zA-Z]{_REST_OF_TAG}|<[!?][^<>]*+>")
 # int() refuses thousands of digits, and html.unescape would pass its ValueError on.
 _HUGE_ENTITY = re.compile(r"&#[0-9]{1000}[0-9]*+;?")
-# Controls that are not white space, lone surrogates, marks that only say where a line may break.
+# Control characters that are not white space, lone surrogates, and line-break hints.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff\u00ad\ufeff]|\u200c?\u200b"
 )
@@ -45,14 +45,14 @@ def html_to_text(html: str, code: bool = True) -> str:
 
 
 def _strip_tags(html: str) -> str:
-    """Inline tags vanish; any other ends a line, so that words of two blocks never become one."""
+    """Remove inline tags; any other tag ends a line, so that words of two blocks stay apart."""
     return _ANY_TAG.sub("\n", _INLINE_TAG.sub("", html))
 
 
 def _unescape(text: str) -> str:
     if "&" in text:
         text = entities.unescape(_HUGE_ENTITY.sub("\ufffd", text))
-    plain = text.replace("\n", "").isprintable()  # nearly always, and quicker than the pattern
+    plain = text.replace("\n", "").isprintable()  # nearly always, and faster than the pattern
     return text if plain else _INVISIBLE.sub("", text)
 
 

@@ -1,19 +1,19 @@
-"""Text that gives labels away: a forum's notices of duplicates, and links to other questions.
+"""Remove label leaks from text: notices of duplicates, and links to other questions.
 
-A model that reads "Possible Duplicate: ..." in a question learns to copy the mark instead of to
-compare two questions. All of it works on HTML, on Markdown and on plain text. Every pattern stops
-at the next tag, bracket or line end, or after a fixed length, so the time is linear for any input.
+A model that reads "Possible Duplicate: ..." learns to copy the label instead of to compare two
+questions. All functions accept HTML, Markdown and plain text. Every pattern stops at the next tag,
+bracket or line end, or after a fixed length, so the time is linear for any input.
 """
 
 import re
 
-_LONGEST = 5000  # characters of a notice; what is not closed by then never is
+_LONGEST = 5000  # characters of a notice; after that its element counts as unclosed
 
 _MARK = r"(?:possible|exact)\s+duplicates?"
 _ANSWERED = r"this\s+question\s+already\s+has\s+(?:an\s+answer|(?:\d+\s+)?answers?)(?:\s+here)?"
 _NOTE = rf"(?:{_MARK}(?:\s+of)?|{_ANSWERED})"
 
-# An element that begins with a notice; others may stand around it, so only the innermost goes.
+# An element that begins with a notice; only the innermost one is removed.
 _ELEMENT = re.compile(
     r"<(?P<tag>blockquote|aside|div|p)\b[^<>]*>"
     r"(?:\s++|</?(?:p|b|strong|em|i|h\d|br|span)\b[^<>]*>){0,12}+"
@@ -23,7 +23,7 @@ _ELEMENT = re.compile(
 _PARAGRAPH_END = re.compile(r"</p\s*>|(?=<(?:p|div|pre|blockquote|h\d|hr)\b)|\Z", re.IGNORECASE)
 _LIST = re.compile(r"\s*<(ul|ol)\b(?:(?!</\1).)*+</\1\s*>", re.DOTALL | re.IGNORECASE)
 
-# The same as lines of text: white space and the signs of Markdown may stand before and after.
+# The same as lines of text, with white space and Markdown signs before and after.
 _START, _COLON = r"^[ \t>*_#-]*+", r"[ \t*_]*+:[ \t*_]*+"
 _SENTENCE = r"[^\n]*?(?:[.?!]++(?=\s|\Z)|$)"
 _COUNTED = r"[^\n]*?\b\d+ answers?\b\)?"
@@ -31,12 +31,12 @@ _COUNTED_LINE = rf"(?:[^\n]*+\n)?{_COUNTED}[ \t]*+$"
 _NOTES = tuple(
     re.compile(pattern, re.MULTILINE | re.IGNORECASE)
     for pattern in (
-        # a quotation goes as far as it is quoted
+        # a whole quotation
         rf"^[ \t]*+>[ \t>*_#-]*+{_NOTE}{_COLON}[^\n]*+(?:\n[ \t]*+>[^\n]*+)*+",
         # "3 answers" ends each title that has an answer
         rf"{_START}{_ANSWERED}{_COLON}(?:{_COUNTED}(?:\n{_COUNTED_LINE})*+|(?:\n{_COUNTED_LINE})++)"
         r"(?:\nclosed \d+ \w+ ago\b[^\n]*+)?",
-        # titles up to an empty line; where lines are not so set apart, one title
+        # titles up to an empty line; without empty lines, one title
         rf"{_START}{_NOTE}{_COLON}(?:\n[ \t]*+(?=\n))*+"
         r"(?:(?:\n[^\n]++){1,4}?(?=\n[ \t]*+\n)|\n[^\n]++|\Z)",
         # all in one line
@@ -68,14 +68,14 @@ _ADDRESS = re.compile(
 def strip_leaks(text: str) -> str:
     """The text without notices of duplicates and without links to other questions.
 
-    Of a link the shown words go too, since they are most often the other question's title.
+    The text of a link is removed too, since it is usually the other question's title.
     """
     text = strip_links(strip_notices(text))
     return (_ADDRESS.sub(" ", text) if _PATH.search(text) else text).strip()
 
 
 def strip_notices(text: str) -> str:
-    """The text without what a forum writes into a question that was closed as a duplicate."""
+    """The text without the notices that forums add to questions closed as duplicates."""
     lower = text.lower()
     if "duplicate" not in lower and "already" not in lower:  # nearly all texts
         return text
@@ -86,30 +86,29 @@ def strip_notices(text: str) -> str:
 
 
 def strip_links(text: str) -> str:
-    """The text without HTML and Markdown links to questions, the shown words included."""
+    """The text without HTML and Markdown links to questions and their link texts."""
     return _MARKDOWN_LINK.sub(" ", _ANCHOR.sub(" ", text)) if _PATH.search(text) else text
 
 
 def _without_elements(html: str) -> str:
-    kept, place = [], 0
-    while (notice := _ELEMENT.search(html, place)) is not None:
-        kept.append(html[place : notice.start()])
-        place = _end(html, notice["tag"].lower(), notice.end())
-    return "".join((*kept, html[place:]))
+    parts, start = [], 0
+    while (notice := _ELEMENT.search(html, start)) is not None:
+        parts.append(html[start : notice.start()])
+        start = _end(html, notice["tag"].lower(), notice.end())
+    return "".join((*parts, html[start:]))
 
 
-def _end(html: str, tag: str, place: int) -> int:
-    """Where the element ends that is open here; what is never closed ends as a paragraph does."""
-    limit = place + _LONGEST
+def _end(html: str, tag: str, start: int) -> int:
+    """Where the element that is open at ``start`` ends; an unclosed one ends as a paragraph."""
+    limit = start + _LONGEST
     if tag != "p":
         depth = 1
-        for found in re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE).finditer(
-            html, place, limit
-        ):
-            depth += -1 if found[1] else 1
+        tags = re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE)
+        for match in tags.finditer(html, start, limit):
+            depth += -1 if match[1] else 1
             if depth == 0:
-                return found.end()
-    end = _PARAGRAPH_END.search(html, place, limit)
-    place = end.end() if end else limit
-    titles = _LIST.match(html, place, limit)
-    return titles.end() if titles else place
+                return match.end()
+    paragraph = _PARAGRAPH_END.search(html, start, limit)
+    end = paragraph.end() if paragraph else limit
+    titles = _LIST.match(html, end, limit)
+    return titles.end() if titles else end

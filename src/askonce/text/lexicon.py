@@ -1,4 +1,4 @@
-"""A tokeniser with a vocabulary: turns posts into batches, always in the same way."""
+"""A tokeniser with a vocabulary, which turns posts into token ids."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ NO_WORDS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Lexicon:
-    """How a model reads: which tokeniser, which words, and how many of them."""
+    """How a model reads: the tokeniser, the vocabulary, and the length limit."""
 
     vocabulary: Vocabulary
     tokeniser: TokeniserName = "words"
-    max_words: int | None = None  # of title and of body, each; the rest is not read
+    max_words: int | None = None  # of title and of body; the rest is not read
 
     @classmethod
     def build(

@@ -26,9 +26,9 @@ class _Header(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """One word of a file with its vector in bytes, and where it stands."""
+    """One word of a file with its vector as bytes."""
 
-    place: int  # line of a text file, number of the word in a binary one
+    number: int  # the line of a text file, or the number of the word in a binary one
     word: str
     vector: bytes
 
@@ -36,7 +36,7 @@ class _Entry(NamedTuple):
 def read_vectors(path: Path, only: Collection[str] | None = None) -> WordVectors:
     """Read word vectors from a file, or from a folder with an ``.npz`` and a ``words.txt``.
 
-    The form is seen from the content. ``only`` keeps just these words, which saves memory.
+    The format is detected from the content. ``only`` limits the words, to save memory.
     """
     path, keep = Path(path), None if only is None else frozenset(only)
     if path.is_dir():
@@ -79,7 +79,7 @@ def _header(path: Path, line: bytes) -> _Header | None:
 
 
 def _is_binary(start: bytes, dim: int) -> bool:
-    """Whether the bytes after the first word are no text."""
+    """Whether the bytes after the first word are not text."""
     sample = start.partition(b" ")[2][: 4 * dim]
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(sample)
@@ -89,7 +89,7 @@ def _is_binary(start: bytes, dim: int) -> bool:
 
 
 def _count_numbers(path: Path, line: bytes) -> int:
-    """How many numbers end the first line of a file without a header."""
+    """The number of numbers in the first line of a file without a header."""
     fields = line.split()
     count = 0
     while count < len(fields) - 1 and _is_number(fields[-count - 1]):
@@ -115,7 +115,7 @@ def _text_entries(
         for number, line in enumerate(stream, start=1):
             if number == 1 and header:
                 continue
-            # From the right, and at blanks only: some words of GloVe hold spaces.
+            # From the right, and at blanks only: some words of GloVe contain spaces.
             word, *numbers = line.rstrip(b" \r\n").rsplit(b" ", dim)
             if len(numbers) != dim or (b" " in word and _is_number(word.rpartition(b" ")[2])):
                 raise DataError(path, f"a word and {dim} numbers", line, number)
@@ -152,28 +152,28 @@ def _binary_entries(path: Path, header: _Header, keep: frozenset[str] | None) ->
 
 
 def _collect(path: Path, entries: Iterator[_Entry], dim: int) -> WordVectors:
-    places, words, buffer = [], [], bytearray()  # one growing buffer, no second copy at the end
-    for place, word, vector in entries:
-        places.append(place)
+    numbers, words, buffer = [], [], bytearray()  # one growing buffer saves a copy
+    for number, word, vector in entries:
+        numbers.append(number)
         words.append(word)
         buffer += vector
     matrix = np.frombuffer(buffer, "<f4").reshape(len(words), dim)
-    return _finite(path, WordVectors(words, matrix), places)
+    return _finite(path, WordVectors(words, matrix), numbers)
 
 
-def _finite(path: Path, vectors: WordVectors, places: list[int]) -> WordVectors:
+def _finite(path: Path, vectors: WordVectors, numbers: list[int]) -> WordVectors:
     wrong = np.flatnonzero(~np.isfinite(vectors.matrix).all(axis=1))
     if len(wrong):
         row = int(wrong[0])
-        raise DataError(path, "finite numbers", f"a vector of {vectors.words[row]!r}", places[row])
+        raise DataError(path, "finite numbers", f"a vector of {vectors.words[row]!r}", numbers[row])
     return vectors
 
 
 def _npz_in(folder: Path) -> Path:
-    found = sorted(folder.glob("*.npz"))
-    if len(found) != 1:
-        raise DataError(folder, "one .npz file", f"{len(found)}")
-    return found[0]
+    paths = sorted(folder.glob("*.npz"))
+    if len(paths) != 1:
+        raise DataError(folder, "one .npz file", f"{len(paths)}")
+    return paths[0]
 
 
 def _read_npz(path: Path, keep: frozenset[str] | None) -> WordVectors:

@@ -1,6 +1,6 @@
-"""Text to words: most stand between spaces and are taken as they are, the rest by one pattern.
+"""Text to words: most are split at spaces, the rest by one pattern.
 
-The pattern has no repeat that gives characters back (``++``, ``*+``), so the time is linear.
+The pattern has only possessive repeats (``++``, ``*+``), so the time is linear.
 """
 
 import re
@@ -45,7 +45,7 @@ _PATTERN = re.compile(
         ]
     )
 )
-# NFC sorts the accents of a letter in quadratic time; nobody writes so many signs in a row.
+# NFC sorts the accents of a letter in quadratic time, so long runs of them are cut.
 _LONG_RUN = re.compile(r"([^\w\s\x00-\x7f]{60})[^\w\s\x00-\x7f]++")
 _WITHOUT_SPACES = re.compile(f"[{_CJK}]")
 _EDGES = ".,;:!?\"'()[]“”"
@@ -56,7 +56,7 @@ _GLUED_SENTENCES = re.compile(r"\.(?<=[a-z0-9]\.)(?=[A-Z](?![A-Z]))")
 def tokenise(text: str) -> list[str]:
     """The words of a text in lower case, without punctuation.
 
-    Contractions and what looks like code stay whole: ``don't``, ``apt-get``, ``/etc/fstab``,
+    Contractions and code-like words stay whole: ``don't``, ``apt-get``, ``/etc/fstab``,
     ``--help``, ``c++``, ``3.5``, addresses. Each Chinese or Japanese character and each emoji is a
     word. Tokenising the tokens again changes nothing.
     """

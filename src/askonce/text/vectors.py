@@ -1,19 +1,18 @@
-"""Word vectors: hold them, join two sets of them, and lay them out for a vocabulary."""
+"""Word vectors: train them, join two sets, and arrange them for a vocabulary."""
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from askonce.errors import ConfigError
 from askonce.text.vocabulary import PAD, SPECIAL, Vocabulary
 
-RANGE = 0.25  # random vectors are uniform in ±RANGE, as is usual since Kim's CNN
-OWN_PART = 0.2  # how far a number without a vector turns from its shape's direction
+RANGE = 0.25  # random vectors are uniform in ±RANGE, as in Kim's CNN
+OWN_PART = 0.2  # of a number's own random direction, beside that of its shape
 _DIGIT = re.compile("[0-9]")
 
 
@@ -35,7 +34,7 @@ class WordVectors:
 
     @cached_property
     def rows(self) -> dict[str, int]:
-        """Word to row; of a word that comes twice, the first row."""
+        """Word to row; the first row of a repeated word."""
         last = len(self.words) - 1
         return {word: last - n for n, word in enumerate(reversed(self.words))}
 
@@ -49,27 +48,30 @@ class WordVectors:
         return len(self.words)
 
 
-class Coverage(NamedTuple):
-    """The share of a vocabulary that has vectors: of its words, and of the tokens it counted."""
+def train_skipgram(
+    token_lists: Iterable[list[str]],
+    dim: int = 100,
+    epochs: int = 5,
+    min_count: int = 5,
+    seed: int = 1,
+) -> WordVectors:
+    """Skip-gram vectors with negative sampling, trained by one thread to be reproducible."""
+    from gensim.models import Word2Vec  # heavy, and needed for training only
 
-    words: float
-    tokens: float
-
-
-def coverage(vocabulary: Vocabulary, vectors: WordVectors) -> Coverage:
-    """How much of the vocabulary has a vector."""
-    words, counts = vocabulary.words[len(SPECIAL) :], vocabulary.counts[len(SPECIAL) :]
-    known = np.fromiter((word in vectors.rows for word in words), bool, len(words))
-    if not len(words):
-        return Coverage(0.0, 0.0)
-    return Coverage(float(known.mean()), float(counts[known].sum() / max(counts.sum(), 1)))
+    model = Word2Vec(vector_size=dim, min_count=min_count, sg=1, seed=seed, workers=1)
+    sentences = list(token_lists)  # read once per epoch
+    model.build_vocab(sentences)
+    if not len(model.wv):
+        raise ConfigError(f"no word occurs {min_count} times; give more text or a lower min_count")
+    model.train(sentences, total_examples=len(sentences), epochs=epochs)
+    return WordVectors(list(model.wv.index_to_key), model.wv.vectors.astype("float32"))
 
 
 def fuse(pretrained: WordVectors, own: WordVectors) -> WordVectors:
     """The pretrained vectors, and our own for the words they lack.
 
-    Our own are scaled to the mean length of the pretrained ones, so that neither kind dominates a
-    sum; their directions belong to a different space.
+    Our own are scaled to the mean length of the pretrained ones, so that neither dominates a sum;
+    their directions are of a different space.
     """
     if pretrained.dim != own.dim:
         raise ConfigError(
@@ -94,10 +96,10 @@ def vectors_for(
 ) -> np.ndarray:
     """The table of word vectors for a model, one row per word of the vocabulary.
 
-    A word without a vector gets a random one that depends on the word and the seed alone, so it is
-    the same in every vocabulary. Beside given vectors, which often lack numbers, a word with digits
-    gets one that is near those of its shape: what is learnt of 1969 holds for 1984. Padding is
-    zeros. ``dim`` is needed only without ``vectors``.
+    A word without a vector gets a random one that depends only on the word and the seed. Beside
+    given vectors, which often lack numbers, words with digits get similar vectors if they have the
+    same shape: what is learnt about 1969 holds for 1984. Padding is zeros. ``dim`` is needed only
+    without ``vectors``.
     """
     if vectors is None:
         vectors = WordVectors([], np.empty((0, 100 if dim is None else dim), np.float32))
@@ -118,14 +120,14 @@ def vectors_for(
 
 
 def _shape_vectors(words: Sequence[str], dim: int, seed: int) -> np.ndarray:
-    """Directions shared by all words of a shape, such as 0000 or 00th, each turned a little."""
+    """Directions shared by all words of a shape, such as 0000 or 00th, with a small own part."""
     shapes = [_DIGIT.sub("0", word) for word in words]
     common, own = (_unit(_random_vectors(texts, dim, seed)) for texts in (shapes, words))
     return _unit(common + OWN_PART * own)  # (words, E)
 
 
 def _random_vectors(words: Sequence[str], dim: int, seed: int) -> np.ndarray:
-    """Uniform numbers out of a hash of each word: the same everywhere, in any order of words."""
+    """Uniform numbers from a hash of each word, the same in any vocabulary."""
     keys = (f"{seed} {word}".encode("utf-8", "surrogatepass") for word in words)
     raw = b"".join(hashlib.shake_128(key).digest(4 * dim) for key in keys)
     numbers = np.frombuffer(raw, "<u4").reshape(len(words), dim)  # (words, E)

@@ -1,4 +1,4 @@
-"""The words a model knows, each with its row, its count and the number of texts that hold it."""
+"""The words a model knows, each with its row, count and document frequency."""
 
 import re
 import zlib
@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -17,17 +16,14 @@ from askonce.files import numbered_lines
 
 PAD: Final = 0
 UNK: Final = 1
-SPECIAL: Final = (
-    "<pad>",
-    "<unk>",
-)  # rows without a word; a text that holds such a token is not meant
+SPECIAL: Final = ("<pad>", "<unk>")  # no words: such tokens in a text are unknown words
 
 _FORMAT = 1
 _HEADER_LINE = "# askonce vocabulary, format {}, documents {}, words {}"
 
 
 class _Rows(dict[str, int]):
-    """Word to row; a word that has none gets a negative code, the same in every process."""
+    """Word to row; an unknown word gets a negative hash, the same in every process."""
 
     def __missing__(self, word: str) -> int:
         return ~zlib.crc32(word.encode("utf-8", "surrogatepass"))  # -1 - hash
@@ -38,15 +34,13 @@ class Vocabulary:
     """The known words in the order of their rows; the first two rows are padding and unknown."""
 
     words: list[str]  # (V,), with SPECIAL in front
-    counts: np.ndarray  # (V,), how often each word was read
-    document_frequency: np.ndarray  # (V,), in how many texts
+    counts: np.ndarray  # (V,)
+    document_frequency: np.ndarray  # (V,)
     documents: int
 
     @classmethod
-    def build(
-        cls, token_lists: Iterable[list[str]], min_count: int = 1, max_size: int | None = None
-    ) -> "Vocabulary":
-        """Count the words of these texts; keep the most frequent, at most ``max_size`` of them."""
+    def build(cls, token_lists: Iterable[list[str]], min_count: int = 1) -> "Vocabulary":
+        """Count the words of these texts; the most frequent come first."""
         counts: Counter[str] = Counter()
         frequency: Counter[str] = Counter()
         documents = 0
@@ -56,7 +50,7 @@ class Vocabulary:
             documents += 1
         known = (word for word in counts if counts[word] >= min_count and word not in SPECIAL)
         ordered = sorted(known, key=lambda word: (-counts[word], word))
-        table = ((word, counts[word], frequency[word]) for word in islice(ordered, max_size))
+        table = ((word, counts[word], frequency[word]) for word in ordered)
         return cls._of(table, documents)
 
     @classmethod
@@ -70,15 +64,8 @@ class Vocabulary:
         return _Rows((word, row) for row, word in enumerate(self.words) if row > UNK)
 
     def encode(self, tokens: list[str]) -> np.ndarray:
-        """One code per token: the row of a known word, a negative hash of an unknown one.
-
-        So equal unknown words still have equal codes.
-        """
+        """One code per token: the row of a known word, a negative hash of an unknown one."""
         return np.fromiter(map(self._rows.__getitem__, tokens), np.int64, len(tokens))
-
-    def word(self, row: int) -> str:
-        """The word of a row."""
-        return self.words[row]
 
     def __len__(self) -> int:
         return len(self.words)
@@ -89,12 +76,6 @@ class Vocabulary:
     def idf(self) -> np.ndarray:
         """ln(N / df) per row, with a df of at least 1; 0 for padding."""
         values = np.log(max(self.documents, 1) / np.maximum(self.document_frequency, 1))
-        values[PAD] = 0
-        return values
-
-    def smooth_idf(self) -> np.ndarray:
-        """ln((1 + N) / (1 + df)) + 1 per row, as scikit-learn has it; 0 for padding."""
-        values = np.log((1 + self.documents) / (1 + self.document_frequency)) + 1
         values[PAD] = 0
         return values
 
@@ -115,8 +96,8 @@ class Vocabulary:
         lines = numbered_lines(path)
         documents, size = _read_header(path, next(lines)[1])
         vocabulary = cls._of(_read_table(path, lines), documents)
-        if (found := len(vocabulary) - len(SPECIAL)) != size:
-            raise DataError(path, f"{size} words", f"{found}", found + 2)
+        if (read := len(vocabulary) - len(SPECIAL)) != size:
+            raise DataError(path, f"{size} words", f"{read}", read + 2)
         return vocabulary
 
 

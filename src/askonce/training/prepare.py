@@ -12,8 +12,7 @@ from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
-from askonce.text.train_vectors import train_skipgram
-from askonce.text.vectors import WordVectors, fuse, vectors_for
+from askonce.text.vectors import WordVectors, fuse, train_skipgram, vectors_for
 from askonce.text.vocabulary import Vocabulary
 from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset, Post

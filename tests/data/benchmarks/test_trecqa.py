@@ -112,7 +112,7 @@ QUESTIONS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(questions=QUESTIONS)
 def test_both_forms_of_any_file_agree(questions, tmp_path_factory):
     table, jacana = "", ""

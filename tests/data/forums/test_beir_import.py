@@ -50,7 +50,7 @@ def test_documents_and_queries_become_questions_unless_they_say_otherwise(import
     assert summary.unknown_links == 1
     assert summary.damaged == 3
     told = "\n".join(summary.examples)
-    assert "test.tsv, line 6: expected query-id, corpus-id, score" in told
+    assert "test.tsv, line 6: expected 3 columns" in told
     assert "corpus.jsonl, line 5: expected 'text': a text" in told
     assert "post '4': an answer needs 'parent'" in told
 

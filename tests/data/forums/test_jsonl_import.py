@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from askonce.archive import Archive, load
 from askonce.data.forums import IMPORTERS, Source
-from askonce.data.forums.source import LONGEST_RECORD
 from askonce.errors import AskonceError, DataError
+from askonce.files import LONGEST_RECORD
 from askonce.types import Link, Post
 
 QUESTION = {"id": "q", "kind": "question", "title": "t"}
@@ -134,7 +134,7 @@ lines = st.binary(max_size=40) | st.dictionaries(fields, likely | values, max_si
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(lines, max_size=6))
 def test_no_input_crashes(written):
     with TemporaryDirectory() as folder:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from askonce.archive import Archive, load
 from askonce.data.forums import IMPORTERS, Damaged, Source
-from askonce.data.forums.source import LONGEST_RECORD
 from askonce.data.forums.stackexchange import _records, link_of
 from askonce.errors import AskonceError, DataError
+from askonce.files import LONGEST_RECORD
 from askonce.types import Link, Post
 
 NOTICE = (
@@ -267,10 +267,10 @@ LAUGHS = """<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a0 "ha">{}]><posts>
 @pytest.mark.parametrize("text", [LAUGHS, '<!DOCTYPE x SYSTEM "file:///etc/passwd"><posts/>'])
 def test_declared_entities_are_refused_at_once(tmp_path, text):
     (tmp_path / "Posts.xml").write_text(text)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(DataError, match="expected no document type"):
         load(Archive.in_memory(), IMPORTERS["stackexchange"](Source(tmp_path)))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_deep_nesting_is_refused(tmp_path):
@@ -306,7 +306,7 @@ def test_a_7z_bomb_and_broken_7z_are_refused(tmp_path):
             list(IMPORTERS["stackexchange"](Source(tmp_path / "broken.7z")))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_no_damage_is_fatal(data):
     text = table("posts", *POSTS).encode()
@@ -319,7 +319,9 @@ def test_no_damage_is_fatal(data):
         Path(folder, "Posts.xml").write_bytes(text)
         archive = Archive.in_memory()
         load(archive, IMPORTERS["stackexchange"](Source(Path(folder))))
-        assert archive.orphans() == []
+        assert (
+            len(archive.snapshot().answers) == archive.counts()["answers"]
+        )  # none lacks its question
         archive.close()
 
 

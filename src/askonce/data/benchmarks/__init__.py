@@ -1,4 +1,4 @@
-"""Readers of benchmark data: each a pure function from a folder, as published, to a Dataset."""
+"""Readers of benchmark data: each a pure function from a published folder to a Dataset."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,5 +11,5 @@ DATASETS: Registry[Reader] = Registry("dataset", "askonce.data.benchmarks")
 
 
 def load_dataset(name: str, folder: Path | str) -> Dataset:
-    """Read a registered dataset from its own folder, or from the folder that holds its folder."""
+    """Read a dataset from its own folder, or from the folder that contains it."""
     return DATASETS[name](Path(folder))

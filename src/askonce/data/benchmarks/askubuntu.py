@@ -1,11 +1,11 @@
-"""AskUbuntu (Lei et al. 2016): which of 20 questions that a search found ask the same?"""
+"""AskUbuntu (Lei et al. 2016): which of 20 retrieved questions ask the same?"""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from askonce.data.benchmarks import DATASETS
 from askonce.errors import DataError
-from askonce.files import descend, find, need, numbered_lines, rows
+from askonce.files import descend, find, need, rows
 from askonce.types import Dataset, Pool, Post
 
 Posts = Mapping[str, Post]
@@ -15,11 +15,11 @@ Posts = Mapping[str, Post]
 def read(folder: Path) -> Dataset:
     """AskUbuntu with its human judgements; ``given`` are the scores of the search (BM25).
 
-    ``dev.txt`` and ``test.txt`` are needed. Without ``text_tokenized.txt`` the posts have ids but
-    no text: enough for the given scores, not for a model. ``train_random.txt`` gives the training
-    pools: the duplicates that users marked, and questions drawn at random.
+    ``dev.txt`` and ``test.txt`` are required. Without ``text_tokenized.txt`` the posts have ids but
+    no text: enough for the given scores, not for a model. ``train_random.txt`` has the training
+    pools: duplicates marked by users, and random questions.
     """
-    folder = _home(folder)
+    folder = descend(folder, "askubuntu", "askubuntu_lei2016_labels")
     text = find(folder, "text_tokenized.txt")
     posts = _read_posts(text) if text else {}
     train = find(folder, "train_random.txt")
@@ -35,15 +35,6 @@ def read(folder: Path) -> Dataset:
     )
 
 
-def read_heldout(folder: Path) -> tuple[str, ...]:
-    """The ids of the questions that no training may see, not even that of a language model."""
-    return tuple(line.strip() for _, line in numbered_lines(need(_home(folder), "heldout.txt")))
-
-
-def _home(folder: Path) -> Path:
-    return descend(folder, "askubuntu", "askubuntu_lei2016_labels")
-
-
 def _read_posts(path: Path) -> dict[str, Post]:
     posts: dict[str, Post] = {}
     for line, (name, title, body) in rows(path, 3):
@@ -54,10 +45,10 @@ def _read_posts(path: Path) -> dict[str, Post]:
 
 
 def _read_train(path: Path, posts: Posts) -> tuple[Pool, ...]:
-    """Where there is text, ids without it are left out: nothing can be learnt from them."""
+    """If there are texts, ids without one are left out: nothing can be learnt from them."""
     pools = []
     for _, (query, positives, others) in rows(path, 3):
-        right = set(positives.split())
+        relevant = set(positives.split())
         names = dict.fromkeys((*positives.split(), *others.split()))
         known = [name for name in names if name != query and (not posts or name in posts)]
         if posts and query not in posts:
@@ -66,7 +57,7 @@ def _read_train(path: Path, posts: Posts) -> tuple[Pool, ...]:
             Pool(
                 posts.get(query, Post(query)),
                 tuple(posts.get(name, Post(name)) for name in known),
-                tuple(int(name in right) for name in known),
+                tuple(int(name in relevant) for name in known),
             )
         )
     return tuple(pools)
@@ -77,22 +68,18 @@ def _read_judged(path: Path, posts: Posts) -> tuple[Pool, ...]:
     for line, (query, positives, candidates, scores) in rows(path, 4):
         if query in pools:
             raise DataError(path, "each query once", f"{query!r} again", line)
-        names, right = candidates.split(), set(positives.split())
-        _check(path, line, names, right)
+        names, relevant = candidates.split(), set(positives.split())
+        if len(set(names)) != len(names):
+            raise DataError(path, "each candidate once", " ".join(names), line)
+        if unknown := relevant - set(names):
+            raise DataError(path, "similar questions among the candidates", min(unknown), line)
         pools[query] = Pool(
             _look_up(path, line, query, posts),
             tuple(_look_up(path, line, name, posts) for name in names),
-            tuple(int(name in right) for name in names),
+            tuple(int(name in relevant) for name in names),
             given=_numbers(path, line, scores, len(names)),
         )
     return tuple(pools.values())
-
-
-def _check(path: Path, line: int, names: list[str], right: set[str]) -> None:
-    if len(set(names)) != len(names):
-        raise DataError(path, "each candidate once", " ".join(names), line)
-    if stray := right - set(names):
-        raise DataError(path, "similar questions among the candidates", min(stray), line)
 
 
 def _look_up(path: Path, line: int, name: str, posts: Posts) -> Post:

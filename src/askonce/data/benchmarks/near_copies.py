@@ -1,6 +1,6 @@
-"""Find texts that are copies of others in all but word forms: lemmatised, cut, or with a signature.
+"""Find near copies of texts: lemmatised, shortened, or with a signature.
 
-Data that was released twice, in two forms, must not be learned from where it is tested on.
+Data that was released twice, in two forms, must not be in both training and test.
 """
 
 import re
@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from askonce.text.stopwords import STOPWORDS
 
-SHARE, LEAST = 0.5, 2  # of the shorter text's pairs of words that the other has too
-STEM = 4  # letters by which forms of a word are one
+SHARE, LEAST = 0.5, 2  # of the shorter text's word pairs that both texts have
+STEM = 4  # letters that identify the forms of a word
 _WORD = re.compile(r"[a-z]{4,}")  # shorter ones are mostly forms of be, have and do
 
 Pairs = set[tuple[str, str]]
@@ -21,23 +21,23 @@ def near_copies(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
     """Whether each text is a near copy of any of the others."""
     others = [_pairs(text) for text in of]
     having: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, pairs in enumerate(others):
+    for index, pairs in enumerate(others):
         for pair in pairs:
-            having[pair].append(place)
-    found = []
+            having[pair].append(index)
+    copies = []
     for text in texts:
         own = _pairs(text)
-        shared = Counter(place for pair in own for place in having.get(pair, ()))
-        found.append(
+        shared = Counter(index for pair in own for index in having.get(pair, ()))
+        copies.append(
             any(
-                count >= LEAST and count >= SHARE * min(len(own), len(others[place]))
-                for place, count in shared.items()
+                count >= LEAST and count >= SHARE * min(len(own), len(others[index]))
+                for index, count in shared.items()
             )
         )
-    return found
+    return copies
 
 
 def _pairs(text: str) -> Pairs:
-    """Neighbours among the words that carry meaning."""
+    """Neighbouring content words."""
     stems = [word[:STEM] for word in _WORD.findall(text.lower()) if word not in STOPWORDS]
     return set(pairwise(stems))

@@ -1,17 +1,17 @@
-"""What the dataset readers share: pools in which neither ids nor order betray the labels."""
+"""Pools from judged pairs or search results; neither ids nor order reveal the labels."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from askonce.data.benchmarks.pool_builder import PoolBuilder
 from askonce.errors import DataError
 from askonce.types import Pool, Post
 
 
 class Judgement(NamedTuple):
-    """One line of a judged table: a query, one of its candidates, and whether it is right."""
+    """One line of a judged table: a query, one of its candidates, and whether it is relevant."""
 
     line: int | None
     query_id: str
@@ -21,13 +21,53 @@ class Judgement(NamedTuple):
     label: int
 
 
+@dataclass
+class PoolBuilder:
+    """Groups the judged pairs of one file by query; the lines of a query may be scattered.
+
+    Files of one dataset may share ``candidates``: an id is then the same Post in all of them.
+    """
+
+    path: Path
+    candidates: dict[str, Post] = field(default_factory=dict)
+    _queries: dict[str, Post] = field(default_factory=dict)
+    _labels: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def add(self, line: int | None, query: Post, candidate: Post, label: int) -> None:
+        """Add a pair; an id with two texts, or twice in a pool, is an error."""
+        self._note(line, "question", query, self._queries)
+        self._note(line, "candidate", candidate, self.candidates)
+        labels = self._labels.setdefault(query.id, {})
+        if candidate.id in labels:
+            raise DataError(
+                self.path, f"each candidate of {query.id!r} once", f"{candidate.id!r} again", line
+            )
+        labels[candidate.id] = label
+
+    def pools(self) -> tuple[Pool, ...]:
+        """One pool per query, in the order of the file."""
+        return tuple(
+            Pool(
+                self._queries[query],
+                tuple(self.candidates[candidate] for candidate in labels),
+                tuple(labels.values()),
+            )
+            for query, labels in self._labels.items()
+        )
+
+    def _note(self, line: int | None, what: str, post: Post, known: dict[str, Post]) -> None:
+        first = known.setdefault(post.id, post)
+        if first != post:
+            raise DataError(self.path, f"one text for the {what} {post.id!r}", post.text, line)
+
+
 def stable_hash(*parts: object) -> str:
-    """Ten hexadecimal digits that depend on the parts alone, on every machine and in every run."""
+    """Ten hexadecimal digits that depend on the parts alone, on any machine and in any run."""
     return hashlib.blake2b("\t".join(map(str, parts)).encode(), digest_size=5).hexdigest()
 
 
 def binary_label(path: Path, line: int, digit: str) -> int:
-    """The label that a table holds: 1 for right, 0 for wrong."""
+    """A label of a table: 1 for relevant, 0 for not."""
     if digit not in ("0", "1"):
         raise DataError(path, "a label 0 or 1", digit, line)
     return int(digit)
@@ -38,9 +78,9 @@ def judged_pools(
 ) -> tuple[Pool, ...]:
     """Group judgements by query; ``posts`` keeps one Post per candidate id over a whole dataset.
 
-    Candidates are put in the order of their ids. Files often list the right ones first, and a
-    method that leaves ties in input order would profit, so a reader must give ids that know nothing
-    of that order (:func:`stable_hash`). Then trec_eval, which breaks ties by id, is neutral too.
+    Candidates are sorted by id. Files often list the relevant ones first, which would favour a
+    method that leaves ties in input order, so a reader must use ids that do not depend on that
+    order (:func:`stable_hash`). Then trec_eval, which breaks ties by id, is neutral too.
     """
     builder = PoolBuilder(path, posts)
     for line, query_id, query, candidate_id, candidate, label in judgements:
@@ -54,31 +94,28 @@ def judged_pools(
 
 def searched_pool(
     query: Post,
-    found: Sequence[str],
-    right: Sequence[str],
+    retrieved: Sequence[str],
+    relevant: Sequence[str],
     answers: Mapping[str, Post],
-    place: tuple[Path, int | None],
+    source: tuple[Path, int | None],
 ) -> Pool:
-    """A pool from the ids that a search found, in its order, and all ids that are right."""
-    path, line = place
-    for what, ids in (("candidate", found), ("right answer", right)):
+    """A pool from the ids that a search returned, in its order, and all relevant ids."""
+    path, line = source
+    for what, ids in (("candidate", retrieved), ("right answer", relevant)):
         if not ids:
             raise DataError(path, f"at least one {what} of {query.id!r}", "none", line)
         if len(set(ids)) < len(ids):
             repeated = next(name for n, name in enumerate(ids) if name in ids[:n])
             raise DataError(path, f"each {what} of {query.id!r} once", repeated, line)
-    labels = [0] * len(found)
-    missed = []
-    try:
-        candidates = tuple(map(answers.__getitem__, found))
-        for answer in right:
-            if answer in found:
-                labels[found.index(answer)] = 1
-            else:
-                missed.append(answers[answer])
-    except KeyError as error:
-        raise DataError(path, "ids of the answers file", error.args[0], line) from None
-    return Pool(query, candidates, tuple(labels), tuple(missed))
+        if unknown := next((name for name in ids if name not in answers), None):
+            raise DataError(path, "ids of the answers file", unknown, line)
+    candidates, right = set(retrieved), set(relevant)
+    return Pool(
+        query,
+        tuple(answers[name] for name in retrieved),
+        tuple(int(name in right) for name in retrieved),
+        missed=tuple(answers[name] for name in relevant if name not in candidates),
+    )
 
 
 def _by_id(pool: Pool) -> Pool:

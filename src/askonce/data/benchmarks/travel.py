@@ -1,4 +1,4 @@
-"""travel.stackexchange.com: find the questions that a question was linked with."""
+"""travel.stackexchange.com: find the questions that a question is linked with."""
 
 import re
 from collections import defaultdict
@@ -11,41 +11,40 @@ import numpy as np
 
 from askonce.data.benchmarks import DATASETS
 from askonce.data.benchmarks.pools import stable_hash
-from askonce.data.formats.xml_file import attribute, parse_xml
+from askonce.data.formats.xml import xml_rows
 from askonce.errors import DataError
-from askonce.files import descend, find, need, numbered_lines, rows
+from askonce.files import descend, find, need, numbered_lines, open_stream, raise_errors, rows
 from askonce.text.html import html_to_text
 from askonce.text.leaks import strip_links, strip_notices
 from askonce.types import Dataset, Pool, Post
 
 _SPLITS = {"train": ("train.txt", 100), "dev": ("val.txt", 500), "test": ("test.txt", 500)}
 _LAST = np.iinfo(np.uint64).max
-_DUPLICATE = "3"  # LinkTypeId of what was closed as a duplicate; 1 is a mere link
+_DUPLICATE = "3"  # LinkTypeId of questions closed as duplicates; 1 is any other link
 
 _URL = re.compile(r"(?:https?://|www\.|travel\.stackexchange\.com)\S*")
 
-Links = dict[str, list[str]]  # a query and the questions it was linked with
+Links = dict[str, list[str]]  # query -> the questions that it is linked with
 Pair = frozenset[str]
 
 
 @DATASETS.add("travel", "travel-se")
 def read(folder: Path) -> Dataset:
-    """Linked questions of travel.stackexchange.com, in the split of their collectors.
+    """Linked questions of travel.stackexchange.com, with the published splits.
 
-    A pool is the linked questions of a query and others drawn from all questions: 100 in all for
-    ``train``, 500 for ``dev`` and ``test``. The draw depends on the ids alone. Drawn questions are
-    mostly easy, so figures are higher than for a search through ``corpus``, which holds them all.
-    A linked question has label 1, a duplicate in the eyes of a moderator 2. What is known to be
-    linked in either direction is never drawn, and no pair of ``dev`` or ``test`` is trained on the
-    other way round.
+    A pool is the linked questions of a query and random others: 100 in all for ``train``, 500 for
+    ``dev`` and ``test``. The sample depends on the ids alone. Random questions are mostly easy, so
+    figures are higher than for a search in ``corpus``, which holds all questions. A linked question
+    has label 1, a duplicate marked by a moderator 2. Questions linked in either direction are never
+    sampled as negatives, and no pair of ``dev`` or ``test`` is in ``train`` the other way round.
     """
     folder = descend(folder, "travel_se_links", "travel")
     posts = _read_posts(folder)
     links = {split: _read_links(need(folder, name), posts) for split, (name, _) in _SPLITS.items()}
-    kept_apart = {*_pairs(links["dev"]), *_pairs(links["test"])}
+    held_out = {*_pairs(links["dev"]), *_pairs(links["test"])}
     known, duplicates = _read_site_links(folder)
     site = _Site(posts, known.union(*map(_pairs, links.values())), duplicates)
-    links["train"] = _without(links["train"], kept_apart)
+    links["train"] = _without(links["train"], held_out)
     splits = {
         split: tuple(site.pool(query, linked, size) for query, linked in links[split].items())
         for split, (_, size) in _SPLITS.items()
@@ -54,21 +53,21 @@ def read(folder: Path) -> Dataset:
 
 
 def plain_text(html: str) -> str:
-    """The body of a question without anything that tells which question it was linked with."""
+    """The body of a question, without the addresses and notices that name linked questions."""
     return _URL.sub("", html_to_text(strip_links(strip_notices(html)))).strip()
 
 
 @dataclass(frozen=True)
 class _Site:
-    """All questions, which of them are linked, and which of these links say "the same question"."""
+    """All questions, their links, and which of the links mark duplicates."""
 
     posts: Mapping[str, Post]
     links: Set[Pair]
     duplicates: Set[Pair]
 
     @cached_property
-    def places(self) -> Mapping[str, int]:
-        return {name: place for place, name in enumerate(self.posts)}
+    def index(self) -> Mapping[str, int]:
+        return {name: index for index, name in enumerate(self.posts)}
 
     @cached_property
     def table(self) -> np.ndarray:
@@ -80,28 +79,28 @@ class _Site:
 
     @cached_property
     def neighbours(self) -> Mapping[str, set[int]]:
-        """The places of each question itself and of all that is linked with it either way."""
+        """For each question, the indices of itself and of all questions linked with it."""
         near: defaultdict[str, set[int]] = defaultdict(set)
         for link in self.links:
-            places = {self.places[name] for name in link if name in self.places}
+            indices = {self.index[name] for name in link if name in self.index}
             for name in link:
-                near[name] |= places
+                near[name] |= indices
         return near
 
     def pool(self, query: str, linked: list[str], size: int) -> Pool:
-        """The linked questions among others, drawn and put in order by hashes of both ids."""
+        """The linked questions among random others, sampled and ordered by hashes of both ids."""
         order = _scramble(self.keys ^ np.uint64(int(stable_hash(query), 16)))  # (N,)
-        right = [self.places[name] for name in linked]
+        relevant = [self.index[name] for name in linked]
         near = self.neighbours[query]
         rank = order.copy()
         rank[list(near)] = _LAST
-        rank[right] = 0
-        size = min(size, len(rank) - len(near) + len(right))
+        rank[relevant] = 0
+        size = min(size, len(rank) - len(near) + len(relevant))
         chosen = np.argpartition(rank, size - 1)[:size]  # (size,)
-        # Drawn ones have the least hashes, linked ones any: a second hash hides which are which.
+        # Sampled questions have the smallest hashes, linked ones any: a second hash hides that.
         chosen = chosen[np.argsort(_scramble(order[chosen]))]
         labels = np.zeros(len(rank), np.int64)
-        labels[right] = [1 + (frozenset((query, name)) in self.duplicates) for name in linked]
+        labels[relevant] = [1 + (frozenset((query, name)) in self.duplicates) for name in linked]
         return Pool(
             self.posts[query],
             tuple(self.table[chosen].tolist()),
@@ -130,7 +129,7 @@ def _read_posts(folder: Path) -> dict[str, Post]:
 
 
 def _read_links(path: Path, posts: Mapping[str, Post]) -> Links:
-    """The queries of a split; a linked question without text is left out."""
+    """The queries of a split; linked questions without text are left out."""
     links: Links = {}
     for line, text in numbered_lines(path):
         query, *linked = text.split() or [""]
@@ -147,17 +146,18 @@ def _read_links(path: Path, posts: Mapping[str, Post]) -> Links:
 
 
 def _read_site_links(folder: Path) -> tuple[set[Pair], set[Pair]]:
-    """All links of the site, and those between duplicates; none without the file."""
+    """All links of the site, and those between duplicates; both empty without the file."""
     known: set[Pair] = set()
     duplicates: set[Pair] = set()
     path = find(folder, "PostLinks.xml")
     if path is None:
         return known, duplicates
-    for row in parse_xml(path).iter("row"):
-        pair = frozenset(attribute(path, row, name) for name in ("PostId", "RelatedPostId"))
-        known.add(pair)
-        if attribute(path, row, "LinkTypeId") == _DUPLICATE:
-            duplicates.add(pair)
+    with open_stream(path) as stream:
+        for row in raise_errors(xml_rows(stream)):
+            pair = frozenset(row.text(name) for name in ("PostId", "RelatedPostId"))
+            known.add(pair)
+            if row.text("LinkTypeId") == _DUPLICATE:
+                duplicates.add(pair)
     return known, duplicates
 
 
@@ -166,9 +166,9 @@ def _pairs(links: Links) -> Iterator[Pair]:
 
 
 def _without(links: Links, pairs: Set[Pair]) -> Links:
-    """The links other than these pairs; a query that has none left is left out."""
-    kept = {
+    """The links other than these pairs; queries without links are left out."""
+    rest = {
         query: [name for name in linked if frozenset((query, name)) not in pairs]
         for query, linked in links.items()
     }
-    return {query: linked for query, linked in kept.items() if linked}
+    return {query: linked for query, linked in rest.items() if linked}

@@ -26,8 +26,8 @@ Row = tuple[int, str, str, str, str]
 def read(folder: Path) -> Dataset:
     """TrecQA from its tables (id, label, question, sentence) or from the jacana files.
 
-    ``raw`` splits hold every question that has a sentence; ``clean`` ones leave out the questions
-    whose sentences are all right or all wrong. Without ``train-all``, ``train`` is trained on.
+    ``raw`` splits hold every question with a sentence; ``clean`` ones leave out questions whose
+    sentences are all relevant or all irrelevant. Without ``train-all``, training uses ``train``.
     """
     folder = descend(folder, "trecqa")
     posts: dict[str, Post] = {}
@@ -54,7 +54,7 @@ def read(folder: Path) -> Dataset:
 
 
 def clean(pools: Iterable[Pool]) -> tuple[Pool, ...]:
-    """The pools with at least one right and one wrong candidate."""
+    """The pools with at least one relevant and one irrelevant candidate."""
     return tuple(pool for pool in pools if 0 < sum(pool.labels) < len(pool.labels))
 
 
@@ -70,7 +70,7 @@ def _pools(path: Path, split: str, posts: dict[str, Post]) -> tuple[Pool, ...]:
 def _judgements(path: Path, split: str, table: Iterable[Row]) -> Iterator[Judgement]:
     seen: Counter[str] = Counter()
     for line, query, label, question, sentence in table:
-        # the position tells equal sentences apart; the hash hides that right ones come first
+        # the position distinguishes equal sentences; the hash hides that relevant ones come first
         name = f"{query}-{stable_hash(split, query, seen[query])}"
         seen[query] += 1
         yield Judgement(line, query, question, name, sentence, binary_label(path, line, label))
@@ -101,8 +101,8 @@ _TAG = re.compile(
 def _blocks(path: Path) -> Iterator[tuple[int, str, str, str]]:
     """Line number, question id, tag and tokens of each block.
 
-    The files look like XML but are none (no root, a bare ``&``). Every tag is a line of its own; a
-    block's first line holds its tokens between tabs, the lines after that are annotation.
+    The files look like XML but are not (no root, a bare ``&``). Every tag is on its own line; a
+    block's first line holds its tokens, separated by tabs, the other lines are annotation.
     """
     depth: list[str] = []
     query, fresh, number = "", False, 0
@@ -122,7 +122,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, str, str, str]]:
 
 
 def _step(path: Path, number: int, tag: re.Match[str], depth: list[str]) -> None:
-    """Open or close a tag: questions and sentences are in QApairs, and in nothing else."""
+    """Open or close a tag: questions and sentences are directly inside QApairs."""
     name = tag["name"]
     if tag["end"]:
         if not depth or depth.pop() != name:

@@ -1,4 +1,4 @@
-"""YahooQA: questions of Yahoo! Answers, each with its best answer and four that a search found."""
+"""YahooQA: questions of Yahoo! Answers, each with its best answer and four retrieved ones."""
 
 import gzip
 import io
@@ -15,7 +15,7 @@ from askonce.errors import AskonceError, DataError, shorten
 from askonce.files import descend, find
 from askonce.types import Dataset, Post
 
-# values are never shown by their full repr: a small pickle can hold one whose repr is endless
+# values are never shown by their full repr: that of a small pickle can be endless
 _OUTLINE = reprlib.Repr()
 _OUTLINE.maxlevel = 2
 
@@ -26,7 +26,7 @@ SPLITS = {"train": ("train",), "dev": ("dev", "valid"), "test": ("test",)}
 def read(folder: Path) -> Dataset:
     """YahooQA from its published pickle, ``{split: {question: [[answer, label], ...]}}``.
 
-    Nothing in the file is run: a pickle that asks for more than plain data is refused.
+    A pickle with anything but plain data is refused, so that no code of it is run.
     """
     path = _pickle_file(descend(folder, "yahooqa", "YahooQA_Splits"))
     data = _load(path)
@@ -53,7 +53,7 @@ def _pickle_file(folder: Path) -> Path:
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads containers, strings and numbers; whatever would have to be imported is refused."""
+    """Reads containers, strings and numbers; refuses anything that would be imported."""
 
     def __init__(self, raw: bytes, path: Path, encoding: str) -> None:
         super().__init__(io.BytesIO(raw), encoding=encoding)
@@ -71,7 +71,7 @@ def _load(path: Path) -> object:
             return _PlainUnpickler(raw, path, "utf-8").load()
         except UnicodeDecodeError:  # Python 2 wrote bytes, in any encoding
             return _PlainUnpickler(raw, path, "latin1").load()
-    # what the unpickler raises on bytes that are no pickle, or one that builds impossible things
+    # raised for bytes that are not a pickle, or by one that builds impossible objects
     except (
         pickle.UnpicklingError,
         ArithmeticError,

@@ -1,17 +1,20 @@
 """Readers of forums' own formats: each a stream of posts and links, one record at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from askonce.data.forums.source import Source
 from askonce.errors import DataError
 from askonce.registry import Registry
 from askonce.types import Link, Post
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """A record that could not be read: where it stands and what is wrong with it."""
+    """A record that could not be read: where it is and what is wrong with it."""
 
     where: str
     what: str
@@ -31,4 +34,21 @@ Record = Post | Link | Damaged
 Importer = Callable[[Source], Iterator[Record]]
 IMPORTERS: Registry[Importer] = Registry("format", "askonce.data.forums")
 
-__all__ = ["IMPORTERS", "Damaged", "Importer", "Record", "Source"]
+
+def converted(
+    rows: Iterable[T | DataError], convert: Callable[[T], Iterable[Post | Link]]
+) -> Iterator[Record]:
+    """The posts and links of each row; rows that cannot be read or converted become Damaged."""
+    for row in rows:
+        if isinstance(row, DataError):
+            yield Damaged.of(row)
+            continue
+        try:
+            records = list(convert(row))
+        except DataError as error:
+            yield Damaged.of(error)
+        else:
+            yield from records
+
+
+__all__ = ["IMPORTERS", "Damaged", "Importer", "Record", "Source", "converted"]

@@ -1,30 +1,35 @@
-"""BEIR folders, which most retrieval tools read: a corpus, queries and judgements."""
+"""BEIR folders: documents and queries become questions, judgements become links."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from askonce.data.formats.json_lines import Object, name_field, text_field
-from askonce.data.forums import IMPORTERS, Damaged, Record, Source
-from askonce.data.forums.jsonl import json_objects, post_of
-from askonce.errors import AskonceError, DataError, shorten
+from askonce.data import formats
+from askonce.data.formats.beir import Judgement, judgements, qrels_files, query_title_and_body
+from askonce.data.formats.jsonl import json_objects
+from askonce.data.formats.posts import post_from_json
+from askonce.data.forums import IMPORTERS, Record, Source, converted
+from askonce.errors import AskonceError
 from askonce.files import need
 from askonce.types import Link, LinkKind, Post
 
-_HEADER = ["query-id", "corpus-id", "score"]
-_WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _LONGEST_TITLE = 300
 
 
 @dataclass
 class _Judged:
-    """Which documents are right for which queries."""
+    """Which documents are relevant for which queries."""
 
-    names: dict[str, str] = field(default_factory=dict)  # the question of each query
+    questions: dict[str, str] = field(default_factory=dict)  # query -> id of its question
     links: dict[tuple[str, str], LinkKind] = field(default_factory=dict)
-    asked: dict[str, str] = field(default_factory=dict)  # the first query of each document
-    answers: set[str] = field(default_factory=set)  # documents that are no questions
+    asked: dict[str, str] = field(default_factory=dict)  # document -> its first query's question
+    answers: set[str] = field(default_factory=set)  # documents that are answers
+
+    def add(self, row: Judgement, kind: LinkKind) -> None:
+        if row.score > 0:
+            question = self.questions.get(row.query, f"query-{row.query}")
+            self.links.setdefault((question, row.document), kind)
+            self.asked.setdefault(row.document, question)
 
 
 @IMPORTERS.add("beir")
@@ -32,61 +37,61 @@ def read(source: Source) -> Iterator[Record]:
     """A BEIR folder: corpus.jsonl, queries.jsonl and qrels/*.tsv.
 
     A document becomes a question, unless its metadata says that it is an answer; then it belongs to
-    the question that it names, or to the first query that it is right for. A query becomes the
+    the question that it names, or to the first query that it is relevant for. A query becomes the
     question ``query-ID``, since queries and documents may share ids, unless its metadata names the
-    document that it is. Right pairs of questions become duplicates, those of ``related.tsv`` links
-    of that kind.
+    document that it is. Relevant pairs of questions become duplicates, those of ``related.tsv``
+    links of that kind.
     """
     folder = source.need_place("a BEIR folder")
     if not folder.is_dir():
         raise AskonceError(f"{str(folder)!r} is a file; expected a BEIR folder")
     corpus, queries = need(folder, "corpus.jsonl"), need(folder, "queries.jsonl")
-    tables = sorted([*folder.glob("qrels/*.tsv"), *folder.glob("qrels/*.tsv.gz")])
+    tables = qrels_files(folder)
     source.expect(queries, corpus, *tables)
     judged = _Judged()
-    yield from _each(source, queries, lambda name, line, value: _query(name, line, value, judged))
+    yield from _objects(source, queries, lambda record: _query(record, judged))
     for table in tables:
-        yield from _judgements(source, table, judged)
-    yield from _each(source, corpus, lambda name, line, value: _document(name, line, value, judged))
+        yield from _judge(source, table, judged)
+    yield from _objects(source, corpus, lambda record: [_document(record, judged)])
     for (question, document), kind in judged.links.items():
         if document not in judged.answers:
             yield Link(question, document, kind)
 
 
-def _each(
-    source: Source, path: Path, post: Callable[[Path, int, Object], Post | None]
-) -> Iterator[Post | Damaged]:
+def _objects(
+    source: Source, path: Path, convert: Callable[[formats.Record], Iterable[Post]]
+) -> Iterator[Record]:
     with source.open(path) as stream:
-        for value in json_objects(stream, may_be_empty=True):
-            if isinstance(value, Damaged):
-                yield value
-                continue
-            try:
-                found = post(stream.name, *value)
-            except DataError as error:
-                yield Damaged.of(error)
-            else:
-                if found is not None:
-                    yield found
+        yield from converted(json_objects(stream, may_be_empty=True), convert)
 
 
-def _query(name: Path, line: int, value: Object, judged: _Judged) -> Post | None:
-    query, metadata = name_field(name, line, value, "_id"), _metadata(value)
-    if isinstance(document := metadata.get("post"), str):
-        judged.names[query] = document
-        return None
-    judged.names[query] = f"query-{query}"
-    text, title = text_field(name, line, value, "text"), text_field(name, line, value, "title", "")
-    title, body = _title_and_body(title, text.removeprefix(f"{title}\n") if text != title else "")
-    return Post(f"query-{query}", title, body)
+def _judge(source: Source, path: Path, judged: _Judged) -> Iterator[Record]:
+    kind: LinkKind = "related" if path.name.startswith("related.") else "duplicate"
+
+    def add(row: Judgement) -> tuple[()]:
+        judged.add(row, kind)
+        return ()
+
+    with source.open(path) as stream:
+        yield from converted(judgements(stream), add)
 
 
-def _document(name: Path, line: int, value: Object, judged: _Judged) -> Post:
-    document, metadata = name_field(name, line, value, "_id"), _metadata(value)
-    text, title = text_field(name, line, value, "text"), text_field(name, line, value, "title", "")
+def _query(record: formats.Record, judged: _Judged) -> list[Post]:
+    query = record.name("_id")
+    if isinstance(document := _metadata(record).get("post"), str):
+        judged.questions[query] = document
+        return []
+    judged.questions[query] = f"query-{query}"
+    return [Post(f"query-{query}", *_with_title(*query_title_and_body(record)))]
+
+
+def _document(record: formats.Record, judged: _Judged) -> Post:
+    document, metadata = record.name("_id"), _metadata(record)
+    text, title = record.text("text"), record.text("title", "")
     if "kind" not in metadata:
-        return Post(document, *_title_and_body(title, text))
-    post = post_of(name, line, {**metadata, "id": document, "title": title, "body": text})
+        return Post(document, *_with_title(title, text))
+    values = {**metadata, "id": document, "title": title, "body": text}
+    post = post_from_json(replace(record, values=values))
     if post.kind == "answer":
         judged.answers.add(document)
         if post.parent is None:
@@ -94,28 +99,12 @@ def _document(name: Path, line: int, value: Object, judged: _Judged) -> Post:
     return post
 
 
-def _judgements(source: Source, path: Path, judged: _Judged) -> Iterator[Damaged]:
-    kind: LinkKind = "related" if path.name.startswith("related.") else "duplicate"
-    with source.open(path) as stream:
-        for line, raw in enumerate(stream.lines(), start=1):
-            fields = raw.decode("utf-8", "replace").strip().split("\t")
-            if fields in (_HEADER, [""]):
-                continue
-            if len(fields) != len(_HEADER) or not _WHOLE.fullmatch(fields[2]):
-                what = f"expected {', '.join(_HEADER)}, found {shorten(fields)}"
-                yield Damaged(f"{stream.name}, line {line}", what)
-            elif int(fields[2]) > 0:
-                question = judged.names.get(fields[0], f"query-{fields[0]}")
-                judged.links.setdefault((question, fields[1]), kind)
-                judged.asked.setdefault(fields[1], question)
-
-
-def _metadata(value: Object) -> Object:
-    metadata = value.get("metadata")
+def _metadata(record: formats.Record) -> dict[str, object]:
+    metadata = record.values.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _title_and_body(title: str, text: str) -> tuple[str, str]:
-    """A question needs a title to be listed by; a short text without one is its own."""
-    own = not title and "\n" not in text and len(text) <= _LONGEST_TITLE
-    return (text, "") if own else (title, text)
+def _with_title(title: str, text: str) -> tuple[str, str]:
+    """Title and body; a short text without a title becomes the title, for lists of questions."""
+    is_title = not title and "\n" not in text and len(text) <= _LONGEST_TITLE
+    return (text, "") if is_title else (title, text)

@@ -3,22 +3,40 @@
 import html as entities
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from askonce.data.formats.csv_rows import CsvRow, csv_header, csv_rows, find_columns
-from askonce.data.forums import IMPORTERS, Damaged, Record, Source
-from askonce.data.forums.formatted import is_html, two_forms
-from askonce.errors import DataError
+from askonce.data import formats
+from askonce.data.formats.csv import csv_rows, find_columns
+from askonce.data.formats.posts import is_html, text_and_html
+from askonce.data.forums import IMPORTERS, Record, Source, converted
+from askonce.errors import AskonceError, DataError
+from askonce.files import raise_errors
 from askonce.text.leaks import strip_notices
 from askonce.types import Link, Post, PostKind
 
+# Usual column names; compared in lower case, letters and digits only.
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "postid", "questionid", "qid", "number"),
+    "kind": ("kind", "posttypeid", "posttype", "type"),
+    "parent": ("parent", "parentid", "inreplyto", "answerto"),
+    "title": ("title", "question", "questiontitle", "subject", "summary"),
+    "body": ("body", "text", "content", "questionbody", "description", "message", "html"),
+    "answer": ("answer", "answerbody", "answertext", "reply", "response", "solution"),
+    "score": ("score", "votes", "upvotes", "points"),
+    "accepted": ("accepted", "isaccepted"),
+    "accepted_answer": ("acceptedanswerid", "acceptedanswer", "bestanswerid", "bestanswer"),
+    "tags": ("tags", "tag", "labels", "categories", "category", "topic"),
+    "created": ("created", "creationdate", "createdat", "createddate", "date", "timestamp"),
+    "duplicate_of": ("duplicateof", "duplicateofid", "closedasduplicateof"),
+}
 _KINDS: dict[str, PostKind] = {"1": "question", "2": "answer"}
 _KINDS |= {"question": "question", "q": "question", "answer": "answer", "a": "answer"}
 _TRUTHS = {"1": True, "true": True, "yes": True, "y": True, "t": True}
 _TRUTHS |= {"": False, "0": False, "false": False, "no": False, "n": False, "f": False}
 _ESCAPED_TAG = re.compile(r"&lt;(?:p|a|pre|code|div|ul|ol|blockquote|br|strong|em)\b")
-_ESCAPED_TAGS = re.compile(r"(?:&lt;[^\s&]+&gt;)+")  # &lt;a&gt;&lt;b&gt; in the column of tags
+_ESCAPED_TAGS = re.compile(r"(?:&lt;[^\s&]+&gt;)+")  # such as &lt;a&gt;&lt;b&gt;
 
 
 @IMPORTERS.add("csv", "tsv")
@@ -27,92 +45,128 @@ def read(source: Source) -> Iterator[Record]:
 
     Each row is a post (answers name their question as ``parent``), or a question with its
     ``answer``. Columns are found by their usual names or by ``columns``. Rows without an id are
-    numbered. HTML is recognised, escaped HTML too. A date that is not ISO 8601 is left out.
+    numbered. HTML is recognised, also if escaped. A date that is not ISO 8601 is left out.
     """
     path = source.need_file("a CSV file")
-    columns = find_columns(path, csv_header(source, path), source.columns)
-    twice = "accepted_answer" in columns
-    source.expect(path, *([path] if twice else []))
-    accepted = _accepted(source, path, columns) if twice else set()
-    for row in csv_rows(source, path, columns):
-        if isinstance(row, Damaged):
-            yield row
-            continue
-        try:
-            yield from _posts(row, accepted, source.code)
-        except DataError as error:
-            yield Damaged.of(error)
+    columns = _columns(source, path)
+    is_read_twice = "accepted_answer" in columns
+    source.expect(path, *([path] if is_read_twice else []))
+    accepted = _accepted(source, path, columns) if is_read_twice else set()
+    yield from converted(
+        _rows(source, path, columns), lambda row: _posts(row, accepted, source.code)
+    )
 
 
-def _posts(row: CsvRow, accepted: set[str], code: bool) -> list[Post | Link]:
+def _columns(source: Source, path: Path) -> dict[str, int]:
+    with source.open(path) as stream:
+        _, header = next(raise_errors(csv_rows(stream)), (1, [""]))
+    header = [_on_one_line(name) for name in header]
+    columns = find_columns(path, header, _FIELDS, source.columns)
+    if not {"title", "body"} & columns.keys():
+        raise AskonceError(
+            f"{path.name} has no column for the title or body among {', '.join(header)[:200]}; "
+            f"name one, such as --columns title={header[0][:50]}"
+        )
+    return columns
+
+
+def _rows(
+    source: Source, path: Path, columns: Mapping[str, int]
+) -> Iterator[formats.Record | DataError]:
+    """The rows after the header as named values."""
+    with source.open(path) as stream:
+        rows = csv_rows(stream)
+        next(rows)
+        for row in rows:
+            if isinstance(row, DataError):
+                yield row
+            else:
+                values = {field: row[1][index] for field, index in columns.items()}
+                yield formats.Record(stream.name, row[0], values)
+
+
+def _accepted(source: Source, path: Path, columns: Mapping[str, int]) -> set[str]:
+    """The answers that a question names as accepted; they may come before it."""
+    rows = _rows(source, path, columns)
+    return {row.get("accepted_answer") for row in rows if isinstance(row, formats.Record)} - {""}
+
+
+def _on_one_line(name: str) -> str:
+    """A column's name as error messages show it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
+
+
+def _posts(row: formats.Record, accepted: set[str], code: bool) -> list[Post | Link]:
     row = _unescaped(row)
     kind = _kind(row)
     if kind is None:
         return []
-    name = row.get("id") or f"{kind[0]}-{row.line}"
+    post_id = row.get("id") or f"{kind[0]}-{row.line}"
     body, html = _body(row.values.get("body", ""), code)
     post = Post(
-        id=name,
+        id=post_id,
         title=strip_notices(row.get("title")).strip(),
         body=body,
         kind=kind,
         parent=(row.get("parent") or None) if kind == "answer" else None,
         score=_score(row),
-        accepted=kind == "answer" and (name in accepted or _mark(row)),
+        accepted=kind == "answer" and (post_id in accepted or _is_accepted(row)),
         tags=_tags(row.get("tags")),
         created=_date(row.get("created")),
         html=html,
     )
-    found: list[Post | Link] = [post]
+    records: list[Post | Link] = [post]
     if kind == "question" and row.get("answer"):
         body, html = _body(row.values["answer"], code)
         answer = f"{row.get('id')}-answer" if row.get("id") else f"a-{row.line}"
-        right = "accepted" not in row.values or _mark(row)
-        found.append(Post(answer, body=body, kind="answer", parent=name, accepted=right, html=html))
+        is_accepted = "accepted" not in row.values or _is_accepted(row)
+        records.append(
+            Post(answer, body=body, kind="answer", parent=post_id, accepted=is_accepted, html=html)
+        )
     if kind == "question" and row.get("duplicate_of"):
-        found.append(Link(name, row.get("duplicate_of")))
-    return found
+        records.append(Link(post_id, row.get("duplicate_of")))
+    return records
 
 
-def _kind(row: CsvRow) -> PostKind | None:
-    """What a row is; None for other kinds of posts that a forum numbers, such as wikis."""
+def _kind(row: formats.Record) -> PostKind | None:
+    """The kind of a row; None for a forum's other numbered kinds, such as wikis."""
     value = row.get("kind").lower()
     if not value:
         return "answer" if row.get("parent") else "question"
     if value not in _KINDS and not value.isdigit():
-        raise row.wrong("a kind question or answer", value)
+        raise row.error("a kind question or answer", value)
     return _KINDS.get(value)
 
 
-def _unescaped(row: CsvRow) -> CsvRow:
-    """A row whose HTML was escaped once more, as in tables made from XML, as it was before."""
+def _unescaped(row: formats.Record) -> formats.Record:
+    """Undo a second escaping of HTML, as in tables made from XML."""
     body = row.values.get("body", "")
     escaped = "<" not in body and _ESCAPED_TAG.search(body)
     if escaped or _ESCAPED_TAGS.fullmatch(row.get("tags")):
         try:
             plain = {name: entities.unescape(value) for name, value in row.values.items()}
         except ValueError as error:  # a character number of thousands of digits
-            raise row.wrong("HTML", str(error)) from None
-        return CsvRow(row.name, row.line, plain)
+            raise row.error("HTML", str(error)) from None
+        return replace(row, values=plain)
     return row
 
 
 def _body(text: str, code: bool) -> tuple[str, str]:
-    return two_forms(text, code) if is_html(text) else (strip_notices(text).strip(), "")
+    return text_and_html(text, code) if is_html(text) else (strip_notices(text).strip(), "")
 
 
-def _score(row: CsvRow) -> int | None:
+def _score(row: formats.Record) -> int | None:
     value = row.get("score")
     try:
         return int(value) if value else None
     except ValueError:
-        raise row.wrong("a score that is a whole number", value) from None
+        raise row.error("a score that is a whole number", value) from None
 
 
-def _mark(row: CsvRow) -> bool:
+def _is_accepted(row: formats.Record) -> bool:
     value = row.get("accepted").lower()
     if value not in _TRUTHS:
-        raise row.wrong("accepted: true or false", value)
+        raise row.error("accepted: true or false", value)
     return _TRUTHS[value]
 
 
@@ -127,9 +181,3 @@ def _date(text: str) -> str | None:
         return text if text and datetime.fromisoformat(text) else None
     except ValueError:
         return None
-
-
-def _accepted(source: Source, path: Path, columns: Mapping[str, int]) -> set[str]:
-    """The answers that some question names as accepted; they may stand before it."""
-    rows = csv_rows(source, path, columns)
-    return {row.get("accepted_answer") for row in rows if isinstance(row, CsvRow)} - {""}

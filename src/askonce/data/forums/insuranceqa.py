@@ -15,21 +15,20 @@ _SPLITS = ("train", "valid", "test")
 def read(source: Source) -> Iterator[Record]:
     """InsuranceQA V2 from the installed package: 16,889 questions and 27,413 answers.
 
-    All answers are right, so all are marked accepted. An answer to several questions, which are
-    then the same question in other words, stands under the first, and the others are linked to that
-    one as its duplicates.
+    All answers are correct, so all are marked accepted. Questions that share an answer ask the same
+    in other words: the answer belongs to the first, and the others are linked to it as duplicates.
     """
     home = source.place or package_folder()
-    owners: dict[str, str] = {}  # the question that each answer stands under
+    owners: dict[str, str] = {}  # answer -> its question
     links: dict[tuple[str, str], None] = {}
     for split in _SPLITS:
         path = need(home, f"{split}.json")
         for name, record in records(path):
             match record:
-                case {"en": str(text), "domain": str(domain), "answers": list(right)}:
+                case {"en": str(text), "domain": str(domain), "answers": list(answers)}:
                     question = Post(f"q-{split}-{name}", title=one_line(text), tags=(domain,))
                     yield question
-                    for answer in right:
+                    for answer in answers:
                         owner = owners.setdefault(str(answer), question.id)
                         links |= {(question.id, owner): None} if owner != question.id else {}
                 case _:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from askonce.data.forums.source import Source
 from askonce.errors import AskonceError, DataError, MissingExtra
-from askonce.files import refuse_swelling
+from askonce.files import refuse_expansion
 
 if TYPE_CHECKING:
     from py7zr import SevenZipFile
@@ -20,12 +20,12 @@ def members(path: Path) -> list[str]:
 
 
 def unpack(source: Source, path: Path, member: str, folder: Path) -> Path:
-    """Write one member into the folder; what it says of its size is checked first and held to."""
+    """Write one member into the folder, and no more bytes than the archive declares for it."""
     from py7zr.exceptions import ArchiveError
 
     with _opened(path) as archive:
         size = next(info.uncompressed for info in archive.list() if info.filename == member)
-        refuse_swelling(path, path.stat().st_size, size)
+        refuse_expansion(path, path.stat().st_size, size)
         if size > shutil.disk_usage(folder).free:
             raise AskonceError(
                 f"{member} of {path.name} needs {size:,} bytes in {str(folder.parent)!r}; "
@@ -59,7 +59,7 @@ def _extract(archive: "SevenZipFile", member: str, target: Path, size: int, sour
     from py7zr.io import Py7zIO, WriterFactory
 
     class Bounded(Py7zIO):
-        """A file that takes no more bytes than the archive promised."""
+        """A file that accepts no more bytes than the archive declares."""
 
         count = 0
 

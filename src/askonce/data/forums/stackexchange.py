@@ -1,32 +1,32 @@
 """Stack Exchange: the site's own dumps, as archive.org has them."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from askonce.data.formats.xml_rows import ROW, xml_rows
-from askonce.data.forums import IMPORTERS, Damaged, Record, Source
-from askonce.data.forums.formatted import two_forms
+from askonce.data import formats
+from askonce.data.formats.posts import text_and_html
+from askonce.data.formats.xml import ROW, xml_rows
+from askonce.data.forums import IMPORTERS, Record, Source, converted
 from askonce.data.forums.seven_zip import members, unpack
-from askonce.data.forums.source import refuse_gap
-from askonce.errors import AskonceError, DataError
-from askonce.files import find
+from askonce.errors import AskonceError
+from askonce.files import find, refuse_gap
 from askonce.text.leaks import strip_notices
 from askonce.types import Link, LinkKind, Post, PostKind
 
 _WHAT = "a folder with Posts.xml, or a .7z dump"
-_POST_KINDS: dict[str, PostKind] = {"1": "question", "2": "answer"}  # the rest are wikis and notes
+_POST_KINDS: dict[str, PostKind] = {"1": "question", "2": "answer"}  # others are wikis and notices
 _LINK_KINDS: dict[str, LinkKind] = {"1": "related", "3": "duplicate"}
 _ACCEPTED = re.compile(rb"""AcceptedAnswerId=["']([0-9]+)["']""")
 _TAG = re.compile(r"[^<>|\s]+")  # <a><b>, and |a|b| since 2024
 
 
 class Tables(NamedTuple):
-    """The files of a dump that count."""
+    """The files of a dump that are read."""
 
     posts: Path
     links: Path | None
@@ -36,7 +36,7 @@ class Tables(NamedTuple):
 def read(source: Source) -> Iterator[Record]:
     """A Stack Exchange dump: Posts.xml and PostLinks.xml, plain, .gz or .7z, or the .7z of a site.
 
-    Posts.xml is read twice, first for the ids of accepted answers, since an answer may stand
+    Posts.xml is read twice, first for the ids of accepted answers, since an answer may come
     before its question. A member of a .7z is unpacked to a temporary file.
     """
     with _tables(source) as (posts, links):
@@ -47,92 +47,79 @@ def read(source: Source) -> Iterator[Record]:
             yield from _records(source, links, link_of)
 
 
-def link_of(row: "_Row") -> Link | None:
-    """The link of a row of PostLinks.xml; None for kinds that say nothing about questions."""
-    kind = _LINK_KINDS.get(row.text("LinkTypeId"))
-    return Link(row.number("PostId"), row.number("RelatedPostId"), kind) if kind else None
-
-
-class _Row(NamedTuple):
-    """Attributes that must be as they should."""
-
-    name: Path
-    line: int
-    values: dict[str, str]
-
-    def text(self, key: str) -> str:
-        if key not in self.values:
-            raise DataError(self.name, f"a row with {key}", "none", self.line)
-        return self.values[key]
-
-    def number(self, key: str) -> str:
-        text = self.text(key)
-        if not (text.isascii() and text.isdigit()):
-            raise DataError(self.name, f"{key}: a number", text, self.line)
-        return text
-
-    def score(self) -> int | None:
-        text = self.values.get("Score")
-        try:
-            return None if text is None else int(text)
-        except ValueError:
-            raise DataError(self.name, "Score: a whole number", text, self.line) from None
-
-    def date(self) -> str | None:
-        text = self.values.get("CreationDate")
-        try:
-            if text is not None:
-                datetime.fromisoformat(text)
-        except ValueError:
-            raise DataError(self.name, "CreationDate: a date", text, self.line) from None
-        return text
+def link_of(row: formats.Record) -> list[Link]:
+    """The link of a row of PostLinks.xml; none for kinds that say nothing about questions."""
+    kind = _LINK_KINDS.get(_text(row, "LinkTypeId"))
+    return [Link(_number(row, "PostId"), _number(row, "RelatedPostId"), kind)] if kind else []
 
 
 def _records(
-    source: Source, path: Path, record_of: Callable[[_Row], Post | Link | None]
+    source: Source, path: Path, convert: Callable[[formats.Record], Sequence[Post | Link]]
 ) -> Iterator[Record]:
     with source.open(path) as stream:
-        for row in xml_rows(stream):
-            if isinstance(row, Damaged):
-                yield row
-                continue
-            try:
-                record = record_of(_Row(stream.name, *row))
-            except DataError as error:
-                yield Damaged.of(error)
-            else:
-                if record is not None:
-                    yield record
+        yield from converted(xml_rows(stream), convert)
 
 
-def _post(row: _Row, accepted: set[str], code: bool) -> Post | None:
-    kind = _POST_KINDS.get(row.text("PostTypeId"))
+def _text(row: formats.Record, key: str) -> str:
+    if key not in row.values:
+        raise row.error(f"a row with {key}", "none")
+    return str(row.values[key])
+
+
+def _number(row: formats.Record, key: str) -> str:
+    text = _text(row, key)
+    if not (text.isascii() and text.isdigit()):
+        raise row.error(f"{key}: a number", text)
+    return text
+
+
+def _score(row: formats.Record) -> int | None:
+    text = row.values.get("Score")
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise row.error("Score: a whole number", text) from None
+
+
+def _date(row: formats.Record) -> str | None:
+    text = row.values.get("CreationDate")
+    try:
+        if text is not None:
+            datetime.fromisoformat(text)
+    except ValueError:
+        raise row.error("CreationDate: a date", text) from None
+    return text
+
+
+def _post(row: formats.Record, accepted: set[str], code: bool) -> list[Post]:
+    kind = _POST_KINDS.get(_text(row, "PostTypeId"))
     if kind is None:
-        return None
-    number = row.number("Id")
-    body, html = two_forms(row.text("Body"), code)
-    return Post(
+        return []
+    number = _number(row, "Id")
+    body, html = text_and_html(_text(row, "Body"), code)
+    post = Post(
         id=number,
-        title=strip_notices(row.text("Title")) if kind == "question" else "",
+        title=strip_notices(_text(row, "Title")) if kind == "question" else "",
         body=body,
         kind=kind,
-        parent=row.number("ParentId") if kind == "answer" else None,
-        score=row.score(),
+        parent=_number(row, "ParentId") if kind == "answer" else None,
+        score=_score(row),
         accepted=kind == "answer" and number in accepted,
         tags=tuple(_TAG.findall(row.values.get("Tags", ""))),
-        created=row.date(),
+        created=_date(row),
         html=html,
     )
+    return [post]
 
 
 def _accepted(source: Source, posts: Path) -> set[str]:
     """The ids of accepted answers, which may come before or after their questions."""
-    # not parsed, which is dear; no text looks so, since quotes are escaped inside an attribute
+    # not parsed, which is slow; texts cannot match, since quotes are escaped inside attributes
     accepted: set[str] = set()
     gap = 0  # bytes since the last row
     with source.open(posts) as stream:
         for chunk in stream.chunks():
-            accepted.update(found.decode() for found in _ACCEPTED.findall(chunk))
+            accepted.update(match.decode() for match in _ACCEPTED.findall(chunk))
             gap = 0 if ROW in chunk else gap + len(chunk)
             refuse_gap(stream.name, gap)
     return accepted
@@ -140,7 +127,7 @@ def _accepted(source: Source, posts: Path) -> set[str]:
 
 @contextmanager
 def _tables(source: Source) -> Iterator[Tables]:
-    """The files to read, where needed unpacked for as long as they are read."""
+    """The files to read, unpacked where needed; temporary files are removed afterwards."""
     place = source.need_place(_WHAT)
     with TemporaryDirectory(prefix="askonce-") as temporary:
         posts = _table(source, place, "Posts.xml", Path(temporary))

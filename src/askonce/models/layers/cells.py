@@ -1,17 +1,17 @@
-"""Layers that read a text word by word, all with one interface, so that each can encode and decode.
+"""Layers that read a text word by word, with one interface for encoding and decoding.
 
 ``cell(vectors, mask, initial) -> (states, final)`` reads B texts of at most T words:
 
-* ``vectors`` (B, T, E) and ``mask`` (B, T), True on the words, which stand before the padding;
-* ``initial`` is the State to go on from, None for zeros;
-* ``states`` (B, T, d) hold h_t of each word; on padding they mean nothing, the mask decides;
+* ``vectors`` (B, T, E) and ``mask`` (B, T), True on the words, which precede the padding;
+* ``initial`` is the State to continue from, None for zeros;
+* ``states`` (B, T, d) hold h_t of each word; values on padding are undefined;
 * ``final`` is the State after each text's true last word.
 
 A State is a tuple of tensors whose first dimension is B, the visible state h first: ``(h,)`` for a
 GRU, ``(h, c)`` for an LSTM, ``(h, c)`` with all accumulators c (B, n, d) for a gated convolution.
 A cell reads strictly from left to right, so reading a text in two parts, the second from the final
-State of the first, is the same as reading it at once; and a decoder of the same kind can start from
-an encoder's final State.
+State of the first, equals reading it at once, and a decoder of the same kind can start from an
+encoder's final State.
 """
 
 from abc import ABC, abstractmethod
@@ -42,36 +42,35 @@ class Cell(nn.Module, ABC):
         """States of all words and the final State; see the module for the contract."""
 
     def look_up(self, table: Tensor, rows: Tensor, mask: Tensor) -> tuple[Tensor, State]:
-        """The same for words that are rows (B, T) of a table (U, E), where they repeat."""
+        """The same for words given as rows (B, T) of a table (U, E)."""
         return self(F.embedding(rows, table), mask)
 
 
 def weight(*shape: int) -> nn.Parameter:
-    """A parameter drawn as the authors draw all of theirs, biases too: uniform in ±0.05."""
+    """A parameter, uniform in ±0.05, as the authors initialise all weights and biases."""
     return nn.Parameter(torch.empty(shape).uniform_(-0.05, 0.05))
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """The words of padded texts step by step, longest first: a step has the texts that last.
+    """The words of padded texts by step, longest text first; a step has the texts that reach it.
 
-    Like torch's packed sequences, but their way back to padding has a backward pass that is
-    quadratic in the number of different lengths.
+    Like torch's packed sequences, whose unpacking has a backward pass that is quadratic in the
+    number of different lengths.
     """
 
     shape: tuple[int, int]  # B, T
     order: Tensor  # (B,) texts by falling length
-    rank: Tensor  # (B,) where each text stands in that order
+    rank: Tensor  # (B,) position of each text in that order
     sizes: list[int]  # texts that have a word at step t
-    places: Tensor  # (N,) where in B·T each packed word stands
-    starts: Tensor  # (T,) the packed place of the longest text's word at step t
-    last: Tensor  # (B,) the packed place of the last word, by falling length
+    rows: Tensor  # (N,) row of each packed word in (B·T, ·)
+    starts: Tensor  # (T,) packed row of the longest text's word at step t
+    last: Tensor  # (B,) packed row of the last word, by falling length
 
     @classmethod
     def of(cls, mask: Tensor) -> "Packing":
-        """The packing of texts with this mask."""
         lengths, order = mask.sum(1).sort(descending=True, stable=True)  # (B,)
-        rows = torch.arange(len(mask), device=mask.device)
+        texts = torch.arange(len(mask), device=mask.device)
         steps = torch.arange(int(lengths[0]), device=mask.device).unsqueeze(1)
         lasting = steps < lengths  # (T, B)
         sizes = lasting.sum(1)  # (T,)
@@ -79,28 +78,28 @@ class Packing:
         return cls(
             shape=(mask.shape[0], mask.shape[1]),
             order=order,
-            rank=torch.empty_like(order).scatter(0, order, rows),
+            rank=torch.empty_like(order).scatter(0, order, texts),
             sizes=sizes.tolist(),
-            places=(order * mask.shape[1] + steps)[lasting],
+            rows=(order * mask.shape[1] + steps)[lasting],
             starts=starts,
-            last=starts[lengths - 1] + rows,
+            last=starts[lengths - 1] + texts,
         )
 
     def pack(self, padded: Tensor) -> Tensor:
-        """The rows of all words, step by step."""
-        return padded.flatten(0, 1).index_select(0, self.places)  # (N, ...)
+        """The rows of all words, by step."""
+        return padded.flatten(0, 1).index_select(0, self.rows)  # (N, ...)
 
     def pad(self, packed: Tensor) -> Tensor:
-        """The way back; zeros on padding."""
+        """The inverse of ``pack``; zeros on padding."""
         flat = packed.new_zeros(self.shape[0] * self.shape[1], packed.shape[1])
-        return flat.index_copy_(0, self.places, packed).view(*self.shape, -1)  # (B, T, D)
+        return flat.index_copy_(0, self.rows, packed).view(*self.shape, -1)  # (B, T, D)
 
 
 class LSTMCell(Cell):
     """Long short-term memory with one bias per gate.
 
-    It runs torch's fused kernel, which knows no mask: an input that is 1 on padding shuts the input
-    gate and opens the forget gate, so that c is held.
+    It runs torch's fused kernel, which has no mask: an input that is 1 on padding closes the input
+    gate and opens the forget gate, so that c is kept.
     """
 
     def __init__(self, input_dim: int, dim: int) -> None:
@@ -124,7 +123,7 @@ class LSTMCell(Cell):
             torch.cat([self.input, self.hold], dim=1),
             self.recurrent,
             self.bias,
-            torch.zeros_like(self.bias),  # the second bias of torch's kernel says nothing new
+            torch.zeros_like(self.bias),  # the second bias of torch's kernel is redundant
         ]
         start = [part.unsqueeze(0) for part in initial]
         states, _, c = torch.lstm(
@@ -134,7 +133,7 @@ class LSTMCell(Cell):
 
 
 class GRUCell(Cell):
-    """Gated recurrent unit of Lei et al. 2016: r acts inside, U(r ⊙ h); i weighs the new value."""
+    """Gated recurrent unit of Lei et al. 2016: r acts inside, U(r ⊙ h); i weights the new value."""
 
     def __init__(self, input_dim: int, dim: int) -> None:
         super().__init__(input_dim, dim)

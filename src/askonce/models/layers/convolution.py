@@ -1,4 +1,4 @@
-"""Filters over windows of neighbouring words, and their greatest values in a text."""
+"""Filters over windows of neighbouring words, and their maxima over a text."""
 
 from typing import Literal
 
@@ -11,8 +11,8 @@ from askonce.models.layers.functional import masked_max
 class WindowConvolution(nn.Module):
     """Applies every filter to every window of ``width`` words; no activation.
 
-    ``same`` has one window centred on each word, ``wide`` every window that holds a word, which is
-    width - 1 more. The vectors must be zero on padding, as word vectors and LSTM states are. One
+    ``same`` has one window centred on each word, ``wide`` every window that includes a word, which
+    is width - 1 more. The vectors must be zero on padding, as word vectors and LSTM states are. One
     product of all windows with all filters: faster on CPU than ``nn.Conv1d`` at 80 words.
     """
 
@@ -41,9 +41,8 @@ class WindowConvolution(nn.Module):
         return F.pad(mask, (sum(self.margins) - self.width + 1, 0), value=True)  # (B, L)
 
     def max_pool(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """Greatest value (B, C) of each filter over the windows of each text.
+        """Maximum (B, C) of each filter over the windows of each text.
 
-        A monotone activation may follow: tanh of the maximum is the maximum of tanh, on L times
-        fewer values.
+        A monotone activation can follow: tanh of the maximum is the maximum of tanh.
         """
         return masked_max(self(vectors), self.window_mask(mask))  # (B, C)

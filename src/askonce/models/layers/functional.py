@@ -1,7 +1,7 @@
 """Functions on padded states (B, T, D): pooling, softmax over words, similarities of vectors.
 
-The maximum over words has a gradient of its own, which touches only the words that gave it:
-``amax`` shares its gradient among equal values, for which it goes through all states four times.
+The maximum over words has a custom gradient, which touches only the words that gave it: ``amax``
+shares its gradient among equal values, for which it passes over all states four times.
 """
 
 from typing import cast
@@ -17,7 +17,7 @@ def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def weighted_mean(states: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the real words, each times its weight, which is zero on padding."""
+    """Mean over the real words, each times its weight (B, T), which is zero on padding."""
     return torch.einsum("btd,bt->bd", states, weights) / mask.sum(1, keepdim=True)  # (B, D)
 
 
@@ -33,7 +33,7 @@ def last_state(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def cosine(a: Tensor, b: Tensor) -> Tensor:
-    """Cosine with the guard of all five papers' re-implementations: x·y / (‖x‖‖y‖ + 1e-8)."""
+    """Cosine as the papers' code computes it: x·y / (‖x‖‖y‖ + 1e-8)."""
     return (a * b).sum(-1) / (safe_norm(a) * safe_norm(b) + 1e-8)  # (...,)
 
 
@@ -48,21 +48,21 @@ def gesd(a: Tensor, b: Tensor) -> Tensor:
 
 
 def masked_max(states: Tensor, mask: Tensor) -> Tensor:
-    """Greatest value over the real words; padding is minus infinity, as all may be negative."""
+    """Maximum over the real words."""
     if torch.is_grad_enabled() and states.requires_grad:
         return _MaxPool.apply(states, None, mask)  # type: ignore[no-untyped-call] # (B, D)
-    return _emptied(states.clone(memory_format=torch.contiguous_format), mask).amax(1)  # (B, D)
+    return _mask_out(states.clone(memory_format=torch.contiguous_format), mask).amax(1)  # (B, D)
 
 
 def weighted_max(states: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
-    """Greatest value over the real words (B, T, D), each times its weight (B, T)."""
+    """Maximum over the real words (B, T, D), each times its weight (B, T)."""
     if torch.is_grad_enabled() and (states.requires_grad or weights.requires_grad):
         return _MaxPool.apply(states, weights, mask)  # type: ignore[no-untyped-call] # (B, D)
-    return _emptied(states * weights.unsqueeze(-1), mask).amax(1)  # (B, D)
+    return _mask_out(states * weights.unsqueeze(-1), mask).amax(1)  # (B, D)
 
 
-def _emptied(values: Tensor, mask: Tensor) -> Tensor:
-    """The values, in place, with minus infinity on padding; masked_fill would visit them all."""
+def _mask_out(values: Tensor, mask: Tensor) -> Tensor:
+    """Set padding to minus infinity in place; masked_fill would visit all values."""
     values = values.contiguous()  # or flatten would copy
     padding = (~mask).flatten().nonzero().squeeze(1)
     values.flatten(0, 1).index_fill_(0, padding, -torch.inf)
@@ -76,25 +76,25 @@ class _MaxPool(torch.autograd.Function):
             values = states.clone(memory_format=torch.contiguous_format)  # (B, T, D)
         else:
             values = states * weights.unsqueeze(-1)  # (B, T, D)
-        greatest, places = _emptied(values, mask).max(1)  # (B, D) each
+        maximum, words = _mask_out(values, mask).max(1)  # (B, D) each
         if weights is None:
-            ctx.save_for_backward(places)
+            ctx.save_for_backward(words)
         else:
-            chosen = states.gather(1, places.unsqueeze(1)).squeeze(1)  # (B, D)
-            ctx.save_for_backward(places, chosen, weights)
-        ctx.words = states.shape[1]  # type: ignore[attr-defined]
-        return greatest
+            chosen = states.gather(1, words.unsqueeze(1)).squeeze(1)  # (B, D)
+            ctx.save_for_backward(words, chosen, weights)
+        ctx.time = states.shape[1]  # type: ignore[attr-defined]
+        return maximum
 
     @staticmethod
     @once_differentiable
     def backward(ctx: BackwardCFunction, by_value: Tensor) -> tuple[Tensor | None, ...]:
-        places, *weighed = cast(tuple[Tensor, ...], ctx.saved_tensors)
+        words, *weighted = cast(tuple[Tensor, ...], ctx.saved_tensors)
         by_state, by_weights = by_value, None  # (B, D)
-        if weighed:
-            chosen, weights = weighed
-            by_state = by_value * weights.gather(1, places)  # (B, D)
-            by_weights = torch.zeros_like(weights).scatter_add_(1, places, by_value * chosen)
+        if weighted:
+            chosen, weights = weighted
+            by_state = by_value * weights.gather(1, words)  # (B, D)
+            by_weights = torch.zeros_like(weights).scatter_add_(1, words, by_value * chosen)
         count, dim = by_value.shape
-        by_states = by_value.new_zeros(count, ctx.words, dim)  # type: ignore[attr-defined]
-        by_states.scatter_(1, places.unsqueeze(1), by_state.unsqueeze(1))  # (B, T, D)
+        by_states = by_value.new_zeros(count, ctx.time, dim)  # type: ignore[attr-defined]
+        by_states.scatter_(1, words.unsqueeze(1), by_state.unsqueeze(1))  # (B, T, D)
         return by_states, by_weights, None

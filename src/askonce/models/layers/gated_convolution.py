@@ -1,8 +1,8 @@
 """The gated non-consecutive convolution of Lei et al. 2016, section 4.1.
 
 The recurrence is one differentiable operation with a backward pass of its own: products with words
-are done for all steps at once, a step adds one d×d product and a few passes over what is in the
-cache, and the gradient of U is one product after the last step.
+are done for all steps at once, a step adds one d×d product and a few passes over cached values, and
+the gradient of U is one product after the last step.
 """
 
 from collections.abc import Iterable
@@ -42,24 +42,24 @@ class GatedConvolution(Cell):
         return packing.pad(states), final
 
     def look_up(self, table: Tensor, rows: Tensor, mask: Tensor) -> tuple[Tensor, State]:
-        """Without gradients the products with a word are done once, however often it occurs."""
+        """Without gradients, multiply each distinct word once."""
         if torch.is_grad_enabled():
             return super().look_up(table, rows, mask)
         packing = Packing.of(mask)
         share, news = self._products(table)
         final = self._start(packing, None).clone()
-        states = table.new_empty(len(packing.places), self.dim)
-        places = torch.split(packing.pack(rows.unsqueeze(-1)).squeeze(-1), packing.sizes)
+        states = table.new_empty(len(packing.rows), self.dim)
+        words_by_step = torch.split(packing.pack(rows.unsqueeze(-1)).squeeze(-1), packing.sizes)
         steps = (
             (share.index_select(0, words), [new.index_select(0, words) for new in news], state)
-            for words, state in zip(places, torch.split(states, packing.sizes), strict=True)
+            for words, state in zip(words_by_step, torch.split(states, packing.sizes), strict=True)
         )
         _advance(final, -self.gate_recurrent.T, steps)
         return packing.pad(states), self._end(packing, final)
 
     @torch.no_grad()
     def shares(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """1 - λ_t: how much of each word is taken in, per component; zero on padding."""
+        """1 - λ_t per component: how much of each word is read; zero on padding."""
         packing = Packing.of(mask)
         return packing.pad(self._read(packing, vectors, None)[0])  # (B, T, d), or (B, T, 1)
 
@@ -74,24 +74,24 @@ class GatedConvolution(Cell):
         return share, states, self._end(packing, final)
 
     def _products(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        """What words (N, E) give to 1 - λ before its sigmoid, 1 - σ(z) = σ(-z), and W_i x + b."""
+        """Terms of words (N, E) in 1 - λ before its sigmoid (1 - σ(z) = σ(-z)), and W_i x + b."""
         share = F.linear(words, -self.gate_input, -self.gate_bias)  # (N, d), or (N, 1)
         many = words.expand(self.order, -1, -1)
-        return share, torch.baddbmm(self._ride()[:-1], many, self.filters.mT)  # (n, N, d)
+        return share, torch.baddbmm(self._bias_row()[:-1], many, self.filters.mT)  # (n, N, d)
 
-    def _ride(self) -> Tensor:
-        """The gates only average, so the b of tanh(c^(n) + b) can ride in c^(n) from the start."""
+    def _bias_row(self) -> Tensor:
+        """The b of tanh(c^(n) + b) as a part of c^(n) from the start, since gates only average."""
         return F.pad(self.bias.view(1, 1, -1), (0, 0, 0, 0, self.order - 1, 1))  # (n+1, 1, d)
 
     def _start(self, packing: Packing, initial: State | None) -> Tensor:
-        start = self._ride().expand(-1, len(packing.order), -1)  # (n+1, B, d)
+        start = self._bias_row().expand(-1, len(packing.order), -1)  # (n+1, B, d)
         if initial is None:
             return start
         h, c = initial
         return start + torch.cat([c.transpose(0, 1), h.unsqueeze(0)])[:, packing.order]
 
     def _end(self, packing: Packing, final: Tensor) -> State:
-        final = (final - self._ride())[:, packing.rank]  # (n+1, B, d)
+        final = (final - self._bias_row())[:, packing.rank]  # (n+1, B, d)
         return final[-1], final[:-1].transpose(0, 1)
 
 
@@ -100,8 +100,8 @@ class Recurrence(torch.autograd.Function):
 
     Takes of N packed words what they give to μ before its sigmoid (N, d) or (N, 1) and W_i x_t
     (n, N, d); -U^λ; the initial accumulators and h (n+1, B, d) by falling length; and the number of
-    texts at each step. Gives, in place of the first two, μ and the brackets, which are all that the
-    backward pass needs; then all h (N, d) and the final accumulators and h.
+    texts at each step. Returns μ and the brackets instead of the first two, for the backward
+    pass; then all h (N, d) and the final accumulators and h.
     """
 
     @staticmethod
@@ -113,7 +113,7 @@ class Recurrence(torch.autograd.Function):
         start: Tensor,
         sizes: list[int],
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Each step overwrites its inputs with what the backward pass needs."""
+        """Each step overwrites its inputs with values for the backward pass."""
         final, states = start.clone(), torch.empty_like(news[0])
         steps = zip(
             torch.split(share, sizes), _split(news, sizes), torch.split(states, sizes), strict=True

@@ -44,8 +44,8 @@ def k_max(states: Tensor, mask: Tensor, k: Tensor) -> Tensor:
     room = max(limit - states.shape[1], 0)
     values = states.masked_fill(~mask.unsqueeze(-1), -torch.inf)
     values = nn.functional.pad(values, (0, 0, 0, room), value=-torch.inf)  # (B, at least K, D)
-    greatest, places = values.topk(limit, dim=1)  # (B, K, D) each
+    greatest, indices = values.topk(limit, dim=1)  # (B, K, D) each
     ranks = torch.arange(limit, device=k.device)
     spare = (ranks >= torch.minimum(k, mask.sum(1))[:, None]).unsqueeze(-1)  # (B, K, 1)
-    order = places.masked_fill(spare, values.shape[1]).argsort(dim=1, stable=True)  # (B, K, D)
+    order = indices.masked_fill(spare, values.shape[1]).argsort(dim=1, stable=True)  # (B, K, D)
     return greatest.masked_fill(spare, 0).gather(1, order)

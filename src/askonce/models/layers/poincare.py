@@ -1,7 +1,6 @@
-"""Geometry of the Poincaré ball: the open unit ball in which distances grow without end outwards.
+"""Geometry of the Poincaré ball: the open unit ball, whose distances grow without bound outwards.
 
-Everything here is finite, value and gradient, for any finite points: equal ones, zero, on the
-sphere or beyond it.
+Values and gradients are finite for any finite points: equal ones, zero, on the sphere or beyond.
 """
 
 import torch
@@ -9,17 +8,17 @@ from torch import Tensor
 from torch.linalg import vector_norm
 
 RADIUS = 1 - 1e-5  # HyperQA's ball
-EDGE = 1 - 5e-11  # farther out float64 no longer knows 1 - ‖x‖² to six digits
+EDGE = 1 - 5e-11  # beyond, float64 has fewer than six digits of 1 - ‖x‖²
 
 
 def clip_to_ball(points: Tensor, radius: float = RADIUS) -> Tensor:
-    """Pull each point outside the radius back to it: y · radius / ‖y‖ (section 3.3)."""
+    """Project points outside the radius onto it: y · radius / ‖y‖ (section 3.3)."""
     norm = vector_norm(points, dim=-1, keepdim=True)  # (..., 1)
     return points * (radius / norm.clamp_min(radius))  # (..., D)
 
 
 def room(points: Tensor, radius: float = EDGE) -> Tensor:
-    """1 - ‖x‖² in float64; a point beyond the radius counts as on it."""
+    """1 - ‖x‖² in float64; points beyond the radius are treated as on it."""
     norm = vector_norm(points, dim=-1, dtype=torch.float64)  # (...,)
     return ((1 - norm) * (1 + norm)).clamp_min((1 - radius) * (1 + radius))
 
@@ -38,7 +37,7 @@ def distance(one: Tensor, other: Tensor, radius: float = EDGE) -> Tensor:
 def query_key(points: Tensor) -> Tensor:
     """Keys (2u, -‖u‖², -1), whose inner product with candidate keys is -‖u-v‖² / (1-‖v‖²).
 
-    For one u that falls as the distance grows, so it orders candidates as the distance does.
+    For a given u it falls as the distance grows, so it gives the order of the distances.
     """
     squared = points.square().sum(-1, keepdim=True)  # (..., 1)
     return torch.cat([2 * points, -squared, -torch.ones_like(squared)], dim=-1)  # (..., D+2)
@@ -47,8 +46,8 @@ def query_key(points: Tensor) -> Tensor:
 def candidate_key(points: Tensor, radius: float = EDGE) -> Tensor:
     """Keys (v, 1, ‖v‖²) / (1-‖v‖²).
 
-    They reach 1 / (1-radius²), which is 5·10⁴ for HyperQA: it fits float16, but a product with a
-    query key does not, so scale all keys by one constant where sums are kept in half precision.
+    They reach 1 / (1-radius²), 5·10⁴ for HyperQA. That fits float16, but a product with a query key
+    does not: scale all keys by one constant for sums in half precision.
     """
     squared = points.square().sum(-1, keepdim=True)  # (..., 1)
     key = torch.cat([points, torch.ones_like(squared), squared], dim=-1)  # (..., D+2)

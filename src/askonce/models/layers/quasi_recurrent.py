@@ -1,7 +1,7 @@
 """Quasi-recurrent layers: a convolution gives values and gates, a recurrence pools them over time.
 
-Words stand step by step in here, so that a step of the recurrence is one block of memory. They are
-(T, B, ·) with padding, or (N, ·) packed: real words only, at each step the texts that still last.
+Words are ordered by step, so that a step of the recurrence is one block of memory: (T, B, ·) with
+padding, or (N, ·) packed, which has only real words.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 
 class CausalConvolution(nn.Module):
-    """A convolution over texts that multiplies each distinct word once, however often it stands.
+    """A convolution over texts that multiplies each distinct word once.
 
     The products of a word with all taps are rows of a table; an output is a sum of ``width`` rows.
     """
@@ -50,11 +50,11 @@ class QuasiRecurrent(nn.Module):
         words = F.pad(words, (0, 0, 1, 0))  # (1+U, m); row 0 is the zeros before each text
         return self.values(words, windows).tanh_(), self.gates(words, windows).sigmoid_()
 
-    def windows(self, places: Tensor) -> Tensor:
-        """The rows of each word's window (B, T, width), for texts of words ``words[places]``."""
-        steps = places.shape[1]
+    def windows(self, rows: Tensor) -> Tensor:
+        """The rows of each word's window (B, T, width), for texts of words ``words[rows]``."""
+        steps = rows.shape[1]
         taps = [
-            F.pad(places + 1, (self.width - 1 - tap, 0))[:, :steps] * self.width + tap
+            F.pad(rows + 1, (self.width - 1 - tap, 0))[:, :steps] * self.width + tap
             for tap in range(self.width)
         ]
         return torch.stack(taps, dim=-1)
@@ -71,7 +71,7 @@ class GatedMean(Function):
     def forward(ctx: Any, weight: Sequence[Tensor], z: Tensor, *gates: Tensor) -> Tensor:  # noqa: ANN401
         """Mean (B, d) of z (N, d) by F|O (N, 2d) of each stream; z and F|O may be padded too.
 
-        ``weight`` has a tensor (b, 1) for each step, of the b texts that last; they come first.
+        ``weight`` has a tensor (b, 1) for each step, for the first b texts, which reach it.
         """
         weight, cells = tuple(weight), [torch.empty_like(z) for _ in gates]
         sizes = [len(step) for step in weight]
@@ -117,14 +117,14 @@ class GatedMean(Function):
                 torch.mul(of_state, cell[own][t + 1], out=grad_output[own][t])
                 now = carry[own][:size].addcmul_(of_state, output[own][t])
                 torch.sub(cell[own][t][:size], values[t], out=grad_forget[own][t]).mul_(now)
-                kept = torch.mul(now, forget[own][t], out=spare[:size])
-                grad_values[t].add_(now.sub_(kept))
+                carried = torch.mul(now, forget[own][t], out=spare[:size])
+                grad_values[t].add_(now.sub_(carried))
                 carry[own], spare = spare, carry[own]  # zeros from ``size`` on, both
         return None, grad_z, *grad_gates
 
 
 def steps(words: Tensor, sizes: list[int]) -> tuple[Tensor, ...]:
-    """What belongs to each step, of (T, B, ·) or of packed (N, ·)."""
+    """The tensors of each step, from (T, B, ·) or packed (N, ·)."""
     return words.unbind(0) if words.dim() == 3 else torch.split(words, sizes)
 
 
@@ -135,8 +135,8 @@ def halves(gates: Tensor, sizes: list[int]) -> tuple[tuple[Tensor, ...], tuple[T
 
 
 def distinct(keys: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """The vector of each distinct key (U, E), and which of them stands at each place (B, T)."""
-    found, places = torch.unique(keys, return_inverse=True)
+    """The vector of each distinct key (U, E), and the row of it for each word (B, T)."""
+    unique, rows = torch.unique(keys, return_inverse=True)
     every = torch.arange(keys.numel(), device=keys.device)
-    one = torch.empty_like(found).scatter_(0, places.flatten(), every)  # (U,), any place of each
-    return vectors.flatten(0, 1).index_select(0, one), places
+    one = torch.empty_like(unique).scatter_(0, rows.flatten(), every)  # (U,), any occurrence
+    return vectors.flatten(0, 1).index_select(0, one), rows

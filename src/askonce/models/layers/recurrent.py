@@ -7,8 +7,8 @@ from torch import Tensor, nn
 class BiLSTM(nn.Module):
     """Reads each text forwards and backwards; a word's state is both directions' output.
 
-    Each direction is an ``nn.LSTM`` over padded rows, the backward one over texts turned around in
-    their places: on CPU, packed sequences of unequal lengths took over twice as long to train.
+    Each direction is an ``nn.LSTM`` over padded rows, the backward one over reversed texts: on CPU,
+    packed sequences of unequal lengths took over twice as long to train.
     """
 
     def __init__(self, input_dim: int, hidden: int) -> None:
@@ -23,9 +23,9 @@ class BiLSTM(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """States (B, T, 2H) of word vectors (B, T, E); zeros on padding."""
-        places = torch.arange(vectors.shape[1], device=vectors.device)
-        mask = places < lengths[:, None]  # (B, T)
-        mirrored = torch.where(mask, lengths[:, None] - 1 - places, places)  # (B, T)
+        steps = torch.arange(vectors.shape[1], device=vectors.device)
+        mask = steps < lengths[:, None]  # (B, T)
+        mirrored = torch.where(mask, lengths[:, None] - 1 - steps, steps)  # (B, T)
         forwards = self.forwards(vectors)[0]  # (B, T, H)
         backwards = _rearranged(self.backwards(_rearranged(vectors, mirrored))[0], mirrored)
         states = torch.cat([forwards, backwards], dim=-1)  # (B, T, 2H)
@@ -34,14 +34,14 @@ class BiLSTM(nn.Module):
 
 
 def single_bias(lstm: nn.LSTM) -> nn.LSTM:
-    """One bias per gate, as papers write and count it: the second of ``nn.LSTM`` stays zero."""
+    """One bias per gate, as papers count: the second of ``nn.LSTM`` stays zero."""
     bias = lstm.get_parameter("bias_hh_l0")
     nn.init.zeros_(bias).requires_grad_(False)
     return lstm
 
 
-def _rearranged(vectors: Tensor, places: Tensor) -> Tensor:
-    """The vectors of each row taken from these places, by the copy with the cheapest gradient."""
+def _rearranged(vectors: Tensor, steps: Tensor) -> Tensor:
+    """Gather the vectors of each row by index_select, which has the cheapest gradient."""
     starts = torch.arange(len(vectors), device=vectors.device) * vectors.shape[1]
-    rows = (places + starts[:, None]).flatten()  # (B·T,)
+    rows = (steps + starts[:, None]).flatten()  # (B·T,)
     return vectors.flatten(0, 1).index_select(0, rows).view_as(vectors)  # (B, T, E)

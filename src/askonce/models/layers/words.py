@@ -9,7 +9,7 @@ from askonce.text.batch import View
 
 
 class WordEmbedding(nn.Module):
-    """Word vectors by row; padding and empty texts read as zero, whatever the padding row holds."""
+    """Word vectors by row; padding and empty texts are zero, whatever the padding row holds."""
 
     def __init__(self, vectors: Tensor, trainable: bool = False) -> None:
         super().__init__()
@@ -21,19 +21,18 @@ class WordEmbedding(nn.Module):
         return self.weight.shape[1]
 
     def forward(self, view: View) -> Tensor:
-        """Vectors of the words in their places."""
         return F.embedding(view.ids, self.weight) * view.real.unsqueeze(-1)  # (B, T, E)
 
 
 def occurs_in(view: View, partner: View) -> Tensor:
     """True for each word that the partner text has too; unknown words match by their hash."""
     members = partner.codes.sort(1).values  # (B, S)
-    place = torch.searchsorted(members, view.codes).clamp_max(members.shape[1] - 1)  # (B, T)
-    return (members.gather(1, place) == view.codes) & view.real  # (B, T)
+    rank = torch.searchsorted(members, view.codes).clamp_max(members.shape[1] - 1)  # (B, T)
+    return (members.gather(1, rank) == view.codes) & view.real  # (B, T)
 
 
 def first_occurrence(view: View) -> Tensor:
-    """True for each word that does not stand earlier in the same text: the text as a set."""
+    """True for the first occurrence of each word in its text: the text as a set."""
     ordered, order = view.codes.sort(stable=True, dim=1)  # (B, T)
     fresh = torch.ones_like(ordered, dtype=torch.bool)
     fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
@@ -50,8 +49,8 @@ class Overlap(nn.Module):
     """The four word-overlap features of Severyn & Moschitti, with a true idf and a true stop list.
 
     With Q and A the sets of words: |Q∩A| / (|Q|+|A|), then Σ idf(Q∩A) / (|Q|+|A|), then both
-    again without stop words. idf(w) = ln(N/df); an unknown word counts as seen once. All four are
-    small numbers beside the states of a network, so ``fit`` has them standardised.
+    again without stop words. idf(w) = ln(N/df), with df = 1 for an unknown word. All four are small
+    beside the states of a network, so ``fit`` standardises them.
     """
 
     size = 4
@@ -68,18 +67,18 @@ class Overlap(nn.Module):
         self.spread: Tensor
 
     def forward(self, query: View, candidate: View) -> Tensor:
-        """The features of each pair, standardised once ``fit`` has seen some."""
+        """The features of each pair, standardised after ``fit``."""
         return (self.shares(query, candidate) - self.mean) / self.spread  # (B, size)
 
     def fit(self, query: View, candidate: View) -> None:
-        """Take the mean and the spread of these pairs as those of all."""
+        """Estimate mean and standard deviation from these pairs."""
         shares = self.shares(query, candidate)  # (B, size)
         self.mean.copy_(shares.mean(0))
         spread = shares.std(0, correction=0)
-        self.spread.copy_(torch.where(spread > 0, spread, 1))  # one that never varies stays zero
+        self.spread.copy_(torch.where(spread > 0, spread, 1))  # a constant feature stays zero
 
     def shares(self, query: View, candidate: View) -> Tensor:
-        """The features as they are defined."""
+        """The features before standardisation."""
         in_query, in_candidate = first_occurrence(query), first_occurrence(candidate)
         shared = in_query & occurs_in(query, candidate)  # (B, Tq)
         idf = self.idf[query.ids]  # (B, Tq)

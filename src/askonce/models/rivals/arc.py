@@ -1,10 +1,10 @@
 """ARC-I and ARC-II: layers of convolution and pooling over pairs of texts (Hu et al., NIPS 2014).
 
-ARC-I reads each text alone and joins two vectors at the end; ARC-II combines all pairs of windows in
-the first layer and continues in two dimensions. The paper pads texts to a fixed length and joins the
-remaining positions; here the last pooling spans all remaining positions, so that texts of any length
-give vectors of one size. Values beyond the text are zero, as the paper's gate makes padding; after a
-ReLU zeros change no maximum.
+ARC-I reads each text alone and joins two vectors at the end; ARC-II combines all pairs of windows
+in the first layer and continues in two dimensions. The paper pads texts to a fixed length and joins
+the remaining positions; here the last pooling spans all remaining positions, so that texts of any
+length give vectors of one size. Values beyond the text are zero, as the paper's gate makes padding;
+after a ReLU zeros change no maximum.
 """
 
 from collections.abc import Iterable

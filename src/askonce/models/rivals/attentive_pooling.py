@@ -1,7 +1,7 @@
 """AP-CNN and AP-BiLSTM: each text is pooled by attention to the other (dos Santos et al., 2016).
 
-Q and A are the states of the query's and the candidate's words. G = tanh(Q U Aᵀ) says how well each
-two words go together; the best partner of a word gives its weight in the pooled vector.
+Q and A are the states of the query's and the candidate's words. G = tanh(Q U Aᵀ) is the match of
+each two words; the best match of a word gives its weight in the pooled vector.
 """
 
 from abc import abstractmethod
@@ -21,12 +21,12 @@ from askonce.text.batch import Batch, View
 
 
 class AttentivePooling(nn.Module):
-    """Weighs the words of two texts by their best partners in the other."""
+    """Weights for the words of two texts, by their best match in the other."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.of_query = nn.Linear(dim, dim, bias=False)  # Uᵀ
-        nn.init.zeros_(self.of_query.weight)  # the start is mean pooling, for every pair alike
+        nn.init.zeros_(self.of_query.weight)  # starts as mean pooling for every pair
 
     def pairs(self, query: States, candidate: States) -> Tensor:
         """Q U Aᵀ (B, Tq, Ta) from the query's Q U and from A; -∞ on padding."""
@@ -37,17 +37,14 @@ class AttentivePooling(nn.Module):
     def forward(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
         """Weights (B, Tq) and (B, Ta)."""
         pairs = self.pairs(query, candidate)  # (B, Tq, Ta)
-        # tanh keeps the order, so that it can wait for the maxima: Tq + Ta values, not Tq · Ta
+        # tanh is monotone, so it can follow the maxima: Tq + Ta values instead of Tq · Ta
         of_query = masked_softmax(pairs.amax(2).tanh(), query.view.mask)  # (B, Tq)
         of_candidate = masked_softmax(pairs.amax(1).tanh(), candidate.view.mask)  # (B, Ta)
         return of_query, of_candidate
 
 
 class AttentivePoolingMatcher(PairMatcher):
-    """Cosine of two texts that are pooled by attention to each other.
-
-    What each text gives to G is read once; two batched products and the pooling remain per pair.
-    """
+    """Cosine of two texts that are pooled by attention to each other."""
 
     def __init__(self, config: PairConfig, words: EmbeddingInit, dim: int) -> None:
         super().__init__(config, words)
@@ -59,13 +56,12 @@ class AttentivePoolingMatcher(PairMatcher):
         """One state (B, T, D) per word."""
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """The words' states; for a query, whose text is the shorter one, Q U too."""
+        """Word states; for a query, the shorter text, Q U too."""
         states = self.word_states(view, vectors)  # (B, T, D)
         keys = {"keys": self.attention.of_query(states)} if side == "query" else {}
         return States(view, {"states": states, **keys})
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
-        """Cosine of both pooled vectors."""
         pooled = (
             torch.einsum("btd,bt->bd", side["states"], weight)  # (B, D)
             for side, weight in zip(
@@ -75,7 +71,6 @@ class AttentivePoolingMatcher(PairMatcher):
         return self.lift(cosine(*pooled), features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        """Attention over the words of both sides."""
         sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
         of_query, of_candidate = self.attention(*sides)
         return [
@@ -84,7 +79,7 @@ class AttentivePoolingMatcher(PairMatcher):
         ]
 
     def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
-        """G: how well each word of a query goes with each of its candidate, -1 to 1."""
+        """G (B, Tq, Ta): the match of each query word with each candidate word, -1 to 1."""
         sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
         return self.attention.pairs(*sides).tanh()  # (B, Tq, Ta)
 
@@ -110,7 +105,7 @@ class ApCnn(AttentivePoolingMatcher):
         )
 
     def word_states(self, view: View, vectors: Tensor) -> Tensor:
-        """Filters at the window of each word; no activation comes before this pooling."""
+        """No activation comes before this pooling."""
         return self.convolution(vectors)  # (B, T, c)
 
 
@@ -132,5 +127,4 @@ class ApBiLstm(AttentivePoolingMatcher):
         self.lstm = BiLSTM(self.input_dim, config.hidden)
 
     def word_states(self, view: View, vectors: Tensor) -> Tensor:
-        """States of the LSTM."""
         return self.lstm(vectors, view.lengths)  # (B, T, 2H)

@@ -77,7 +77,7 @@ class CNTN(TensorMatcher):
             k = share.clamp_min(self.config.top)
             windows = convolution.window_mask(mask)  # (B, T + width - 1)
             vectors = k_max(convolution(vectors), windows, k).tanh()  # (B, K, C); zeros stay zero
-            places = torch.arange(vectors.shape[1], device=k.device)
-            mask = places < torch.minimum(k, windows.sum(1))[:, None]  # (B, K)
+            ranks = torch.arange(vectors.shape[1], device=k.device)
+            mask = ranks < torch.minimum(k, windows.sum(1))[:, None]  # (B, K)
         text = self.text(self.dropout(vectors.flatten(1))).tanh()  # (B, D)
         return self.tensor_states(view, text, side)

@@ -1,8 +1,8 @@
 """Compare-aggregate: compare word by word, then aggregate with filters (Wang & Jiang, ICLR 2017).
 
-Each word of the candidate attends to the query's words and is multiplied with what it finds there;
-filters of several widths run over the products. CABIN's tables call the model CAM. The sizes are
-those of the authors' code for WikiQA.
+Each word of the candidate attends to the query's words and is multiplied with the result; filters
+of several widths run over the products. CABIN's tables call the model CAM. The sizes are those of
+the authors' code for WikiQA.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,31 +54,31 @@ class CompareAggregate(PairMatcher):
         return States(view, {"words": projected * view.mask.unsqueeze(-1)})
 
     def attend(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
-        """Weights (B, Ta, Tq) and what they find (B, Ta, D) for each word of the candidate.
+        """Attention (B, Ta, Tq) of each candidate word to the query, and its result (B, Ta, D).
 
-        A zero vector stands beside the query's words, for a word that none of them matches; so
-        the weights of a word sum to less than one. They are plain products: the authors' code
-        leaves out the matrix of eq. 2.
+        A zero vector beside the query's words takes the attention of a word that matches none, so
+        the weights of a word sum to less than one. As in the authors' code, they are plain
+        products, without the matrix of eq. 2.
         """
-        found_by, sought = candidate["words"], F.pad(query["words"], (0, 0, 1, 0))  # (B, 1+Tq, D)
+        words, padded = candidate["words"], F.pad(query["words"], (0, 0, 1, 0))  # (B, 1+Tq, D)
         real = F.pad(query.view.mask, (1, 0), value=True).unsqueeze(1)  # (B, 1, 1+Tq)
-        weights = masked_softmax(torch.bmm(found_by, sought.mT), real)  # (B, Ta, 1+Tq)
-        return weights[..., 1:], torch.bmm(weights, sought)
+        weights = masked_softmax(torch.bmm(words, padded.mT), real)  # (B, Ta, 1+Tq)
+        return weights[..., 1:], torch.bmm(weights, padded)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
-        """Greatest value of each filter over the comparisons, then two layers."""
+        """Maximum of each filter over the comparisons, then two layers."""
         compared = candidate["words"] * self.attend(query, candidate)[1]  # (B, Ta, D)
         mask = candidate.view.mask
         widths = cast(Iterable[WindowConvolution], self.filters)
-        greatest = [filters.max_pool(compared, mask) for filters in widths]  # (B, D) each
-        hidden = self.hidden(torch.cat(greatest, dim=-1).relu()).tanh()  # (B, D)
+        maxima = [filters.max_pool(compared, mask) for filters in widths]  # (B, D) each
+        hidden = self.hidden(torch.cat(maxima, dim=-1).relu()).tanh()  # (B, D)
         return self.output(torch.cat([hidden, features], dim=-1)).squeeze(-1)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Mean attention that each query word gets; strength of each candidate word's match."""
         sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
-        weights, found = self.attend(*sides)
-        strength = safe_norm(sides[1]["words"] * found)  # (B, Ta)
+        weights, attended = self.attend(*sides)
+        strength = safe_norm(sides[1]["words"] * attended)  # (B, Ta)
         attention = masked_mean(weights, sides[1].view.mask)  # (B, Tq)
         return [
             WordWeights("attention", "query", "text", attention),
@@ -86,6 +86,6 @@ class CompareAggregate(PairMatcher):
         ]
 
     def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
-        """The attention that each word of a query gets from each of its candidate, 0 to 1."""
+        """The attention of each candidate word to each query word, 0 to 1."""
         sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
         return self.attend(*sides)[0].mT  # (B, Tq, Ta)

@@ -17,8 +17,8 @@ from askonce.text.batch import View
 class LstmMlp(PairMatcher):
     """One LSTM over each text alone, then dense layers over both.
 
-    The paper does not say what it takes of the states: here their mean, as of QRNN and CTRN, so
-    that the models differ by the recurrence only.
+    The paper does not say how states are pooled: here by their mean, as in QRNN and CTRN, so that
+    the models differ by the recurrence only.
     """
 
     @dataclass(frozen=True)
@@ -44,10 +44,9 @@ class LstmMlp(PairMatcher):
         self.odds = LogOdds(sizes, config.dropout)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """The mean of the hidden states; padding follows the text, so no state has seen it."""
+        """The mean of the hidden states; padding follows the words, so no state has seen it."""
         states, _ = self.lstm(self.projection(vectors))  # (B, T, d)
         return States(view, per_text={"mean": masked_mean(states, view.mask)})  # (B, d)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
-        """Log-odds of the pair."""
         return self.odds(query["mean"], candidate["mean"], features)  # (B,)

@@ -1,1 +1,1 @@
-"""Keys, limits, rates and timeouts: what a request must pass."""
+"""What a request must pass: API keys, limits, rates, timeouts and lanes."""

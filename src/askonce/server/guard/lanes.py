@@ -1,82 +1,93 @@
-"""A bounded number of requests in work, a short queue before them, and a clear no beyond."""
+"""Bounded concurrency: a limited number of requests run, a short queue waits, the rest get 503."""
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from fastapi import HTTPException
 
-from askonce.server.settings import LaneSettings
-
 RETRY = {"Retry-After": "1"}
-FEWER, MORE = 0.7, 0.1  # so about one answer in ten is slow when all places are taken
+DECREASE, INCREASE = 0.7, 0.1  # in a full lane, about one response in ten is slow
+
+
+@dataclass(frozen=True)
+class LaneSettings:
+    """How many requests of a kind may run and wait, and for how long."""
+
+    concurrency: int  # at most this many run
+    queue: int  # at most this many wait
+    timeout: float  # seconds in the queue before a 503; a late response helps nobody
+    target_seconds: float = math.inf  # when a request takes longer, concurrency decreases
+    min_concurrency: int = 2  # never shed below this
 
 
 class Lane:
-    """Requests of one kind on their way through the server."""
+    """Requests of one kind; concurrency grows by addition and shrinks by multiplication."""
 
     def __init__(
         self, name: str, settings: LaneSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.name, self._settings, self._clock = name, settings, clock
-        self._room = float(settings.work)
-        self._turns: deque[asyncio.Future[None]] = deque()  # of those who wait, the first one first
+        self._concurrency = float(settings.concurrency)
+        self._queue: deque[asyncio.Future[None]] = deque()  # in order of arrival
         self.working = 0
         self.waiting = 0
         self.refused = 0
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """A place in work, at once or after a short wait; else 503."""
-        if self._turns or self.working >= int(self._room):
+    async def slot(self) -> AsyncIterator[None]:
+        """Run in this lane, at once or after a short wait; else 503."""
+        if self._queue or self.working >= int(self._concurrency):
             await self._wait()
         else:
             self.working += 1
-        begin = self._clock()
+        started = self._clock()
         try:
             yield
         finally:
-            self._learn(self._clock() - begin)
-            self._leave()
+            self._adapt(self._clock() - started)
+            self._release()
 
     async def _wait(self) -> None:
-        """Until the turn comes; who gives it has counted us as working."""
+        """Wait for a slot. ``_release`` counts this request as working when it grants one."""
         if self.waiting >= self._settings.queue:
             raise self._refusal()
-        turn = asyncio.get_running_loop().create_future()
-        self._turns.append(turn)
+        granted = asyncio.get_running_loop().create_future()
+        self._queue.append(granted)
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._settings.patience):
-                await turn
+            async with asyncio.timeout(self._settings.timeout):
+                await granted
         except TimeoutError:
-            if turn.cancelled():  # or else the turn came at the last moment
+            if granted.cancelled():  # otherwise the slot was granted at the last moment
                 raise self._refusal() from None
         except asyncio.CancelledError:
-            if not turn.cancelled():
-                self._leave()
+            if not granted.cancelled():
+                self._release()
             raise
         finally:
             self.waiting -= 1
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         self.working -= 1
-        while self._turns and self.working < int(self._room):
-            turn = self._turns.popleft()
-            if not turn.done():
+        while self._queue and self.working < int(self._concurrency):
+            granted = self._queue.popleft()
+            if not granted.done():
                 self.working += 1
-                turn.set_result(None)
+                granted.set_result(None)
 
-    def _learn(self, seconds: float) -> None:
-        """Take on fewer at a time while they keep each other from being answered in time."""
+    def _adapt(self, seconds: float) -> None:
         settings = self._settings
-        if seconds > settings.steady:
-            self._room = max(self._room * FEWER, min(settings.least, settings.work))
+        if seconds > settings.target_seconds:
+            lowest = min(settings.min_concurrency, settings.concurrency)
+            self._concurrency = max(self._concurrency * DECREASE, lowest)
         else:
-            self._room = min(self._room + MORE, settings.work)
+            self._concurrency = min(self._concurrency + INCREASE, settings.concurrency)
 
     def _refusal(self) -> HTTPException:
         self.refused += 1
-        return HTTPException(503, "the server has more work than it can do; try again", RETRY)
+        return HTTPException(503, "the server is overloaded; try again", RETRY)

@@ -1,4 +1,4 @@
-"""How often one client may call."""
+"""Rate limits per client address."""
 
 import math
 import time
@@ -8,8 +8,8 @@ from ipaddress import IPv6Address, ip_address
 
 from fastapi import HTTPException
 
-CLIENTS = 10_000  # whose counts are kept; the one that was silent longest is forgotten first
-BURST = 2.0  # seconds' worth of requests that may come at once
+MAX_CLIENTS = 10_000  # buckets in memory; the least recently used is dropped first
+BURST_SECONDS = 2.0  # worth of requests that may arrive at once
 
 
 class Rates:
@@ -17,27 +17,27 @@ class Rates:
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self._clock = rate, clock
-        self._full = max(1.0, rate * BURST)
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, when
+        self._capacity = max(1.0, rate * BURST_SECONDS)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, time
 
     def check(self, address: str) -> None:
         """Count one request; 429 when the client's bucket is empty."""
         if not self.rate:
             return
         client, now = _client(address), self._clock()
-        tokens, before = self._buckets.pop(client, (self._full, now))
-        tokens = min(self._full, tokens + (now - before) * self.rate)
+        tokens, updated = self._buckets.pop(client, (self._capacity, now))
+        tokens = min(self._capacity, tokens + (now - updated) * self.rate)
         self._buckets[client] = (tokens - 1 if tokens >= 1 else tokens, now)
-        if len(self._buckets) > CLIENTS:
+        if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
         if tokens < 1:
             wait = math.ceil((1 - tokens) / self.rate)
-            message = f"more than {self.rate:g} requests per second from {address}; slow down"
+            message = f"more than {self.rate:g} requests per second from {address}; try again later"
             raise HTTPException(429, message, {"Retry-After": str(wait)})
 
 
 def _client(address: str) -> str:
-    """An IPv6 client has a whole /64 to call from."""
+    """An IPv6 client can use any address of its /64 network, so the network is the client."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -1,136 +1,83 @@
-"""Routes in the shapes that clients of other services already call, and what serves them."""
+"""Embeddings and re-ranking in the formats of other services; the archive and models in service."""
 
 import base64
-from typing import Literal
 
 import numpy as np
 from fastapi import APIRouter
 
 from askonce.engine import Engine
-from askonce.server.guard.sanitise import clean_text
-from askonce.server.schemas import Shape
-from askonce.server.schemas.examples import closed
-from askonce.server.schemas.requests import EmbeddingsWanted, RerankWanted
-from askonce.server.schemas.state import Models, Overview
+from askonce.server.schemas.models import (
+    Embedding,
+    EmbeddingsResponse,
+    Models,
+    Overview,
+    Reranked,
+    RerankedDocument,
+    RerankResponse,
+    Usage,
+)
+from askonce.server.schemas.requests import EmbeddingsRequest, RerankRequest
 from askonce.server.service import Service
-
-
-class Embedding(Shape):
-    """The vector of one text; base64 holds little-endian 32-bit floats."""
-
-    object: Literal["embedding"] = "embedding"
-    index: int
-    embedding: list[float] | str
-
-
-class Usage(Shape):
-    """Words that were read."""
-
-    prompt_tokens: int
-    total_tokens: int
-
-
-class Embeddings(Shape):
-    """Vectors in OpenAI's shape."""
-
-    model_config = closed(
-        object="list",
-        data=[{"object": "embedding", "index": 0, "embedding": [0.12, -0.05, 0.31]}],
-        model="0001",
-        usage={"prompt_tokens": 5, "total_tokens": 5},
-    )
-
-    object: Literal["list"] = "list"
-    data: list[Embedding]
-    model: str
-    usage: Usage
-
-
-class DocumentShown(Shape):
-    """A document as it was sent."""
-
-    text: str
-
-
-class Reranked(Shape):
-    """One document's place in the order."""
-
-    index: int
-    relevance_score: float
-    document: DocumentShown | None = None
-
-
-class RerankFound(Shape):
-    """Documents, the best first."""
-
-    model_config = closed(
-        results=[
-            {
-                "index": 0,
-                "relevance_score": 2.7,
-                "document": {"text": "Check the inside of the tyre for a thorn."},
-            }
-        ]
-    )
-
-    results: list[Reranked]
+from askonce.text.sanitise import clean_text
 
 
 def model_routes(service: Service) -> APIRouter:
-    """Vectors, re-ranking, and what is known of archive and models."""
+    """Embeddings, re-ranking, overview and models."""
     router = APIRouter(route_class=service.route("read", service.bulk), tags=["models"])
 
-    @router.post("/v1/embeddings", summary="Vectors of texts")
-    async def embeddings(wanted: EmbeddingsWanted) -> Embeddings:
-        """One vector per text by the encoder in service, in the shape of OpenAI's interface."""
-        return await service.run(_embed, service.engine, wanted)
+    @router.post("/v1/embeddings", summary="Embed texts")
+    async def embeddings(body: EmbeddingsRequest) -> EmbeddingsResponse:
+        """One vector per text from the encoder in service, in OpenAI's format."""
+        return await service.run(_embed, service.engine, body)
 
-    @router.post("/rerank", response_model_exclude_none=True, summary="Order documents")
-    async def rerank(wanted: RerankWanted) -> RerankFound:
-        """Documents ordered by how well they answer the query; scores compare within one call."""
-        return await service.run(_rerank, service.engine, wanted)
+    @router.post("/rerank", response_model_exclude_none=True, summary="Re-rank documents")
+    async def rerank(body: RerankRequest) -> RerankResponse:
+        """Documents ordered by relevance to the query; compare scores only within one call."""
+        return await service.run(_rerank, service.engine, body)
 
-    @router.get("/api/overview", summary="The archive at a glance")
+    @router.get("/api/overview", summary="Describe the archive")
     async def overview() -> Overview:
-        """Size and growth, unanswered questions with a likely answer, duplicates found."""
+        """Size and growth, unanswered questions with a likely answer, likely duplicates."""
         return Overview(**await service.run(service.engine.overview))
 
-    @router.get("/api/models", summary="The models in service")
+    @router.get("/api/models", summary="Describe the models")
     async def models() -> Models:
-        """Which models serve, what dev said of them, and the training that is going on."""
+        """The models in service, their dev figures, and the progress of a running training."""
         return Models(**await service.run(service.engine.models))
 
     return router
 
 
-def _embed(engine: Engine, wanted: EmbeddingsWanted) -> Embeddings:
-    vectors = engine.embed(wanted.texts)
-    coded = [_coded(vector, wanted.encoding_format) for vector in vectors]
-    words = sum(len(text.split()) for text in wanted.texts)
-    return Embeddings(
-        data=[Embedding(index=place, embedding=vector) for place, vector in enumerate(coded)],
+def _embed(engine: Engine, body: EmbeddingsRequest) -> EmbeddingsResponse:
+    vectors = engine.embed(body.texts)
+    words = sum(len(text.split()) for text in body.texts)
+    return EmbeddingsResponse(
+        data=[
+            Embedding(index=index, embedding=_encoded(vector, body.encoding_format))
+            for index, vector in enumerate(vectors)
+        ],
         model=engine.status().model or "",
         usage=Usage(prompt_tokens=words, total_tokens=words),
     )
 
 
-def _coded(vector: np.ndarray, how: str) -> list[float] | str:
-    if how == "float":
+def _encoded(vector: np.ndarray, encoding_format: str) -> list[float] | str:
+    if encoding_format == "float":
         return [float(value) for value in vector]
     return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
-def _rerank(engine: Engine, wanted: RerankWanted) -> RerankFound:
-    texts = wanted.texts
-    scores = engine.rerank(clean_text(wanted.query, " "), texts)
-    order = sorted(range(len(texts)), key=lambda place: (-scores[place], place))
-    return RerankFound(
+def _rerank(engine: Engine, body: RerankRequest) -> RerankResponse:
+    texts = body.texts
+    scores = engine.rerank(clean_text(body.query, " "), texts)
+    order = sorted(range(len(texts)), key=lambda index: (-scores[index], index))
+    return RerankResponse(
         results=[
             Reranked(
-                index=place,
-                relevance_score=scores[place],
-                document=DocumentShown(text=texts[place]) if wanted.return_documents else None,
+                index=index,
+                relevance_score=scores[index],
+                document=RerankedDocument(text=texts[index]) if body.return_documents else None,
             )
-            for place in order[: wanted.top_n]
+            for index in order[: body.top_n]
         ]
     )

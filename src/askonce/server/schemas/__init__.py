@@ -1,12 +1,25 @@
-"""What every answer of the HTTP interface is made of, as the OpenAPI document shows it."""
+"""Request and response bodies, as the OpenAPI document shows them."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from askonce.server.schemas.examples import closed
+
+def closed(**example: JsonValue) -> ConfigDict:
+    """A body with exactly these fields, and an example."""
+    return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [example]})
+
+
+def tolerant(**example: JsonValue) -> ConfigDict:
+    """A body that may have more fields, which are ignored: clients of other services send them."""
+    return ConfigDict(extra="ignore", strict=True, json_schema_extra={"examples": [example]})
+
+
+def growing(**example: JsonValue) -> ConfigDict:
+    """A body that shows whatever else the engine reports."""
+    return ConfigDict(extra="allow", json_schema_extra={"examples": [example]})
 
 
 class Shape(BaseModel):
-    """A value of the HTTP interface."""
+    """A response body."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -19,7 +32,7 @@ class ErrorDetail(Shape):
 
 
 class Error(Shape):
-    """Every error looks like this."""
+    """Every error has this shape."""
 
     model_config = closed(error={"type": "invalid", "message": "q: field required"})
 

@@ -1,17 +1,15 @@
-"""What reading and writing posts returns."""
+"""Responses of reading and writing posts."""
 
 from collections.abc import Sequence
 from typing import Literal
 
-from askonce.archive import Written
-from askonce.server.guard.sanitise import safe_html
-from askonce.server.schemas import Shape
-from askonce.server.schemas.examples import closed
+from askonce.server.schemas import Shape, closed
+from askonce.text.sanitise import safe_html
 from askonce.types import Post
 
 
 class FullPost(Shape):
-    """A post with all that the archive knows of it; ``html`` is sanitised."""
+    """A post with all its fields; ``html`` is sanitised."""
 
     id: str
     kind: Literal["question", "answer"]
@@ -26,7 +24,7 @@ class FullPost(Shape):
 
     @classmethod
     def of(cls, post: Post) -> "FullPost":
-        """The post as the interface shows it."""
+        """The response for a post; it needs no validation."""
         return cls.model_construct(
             id=post.id,
             kind=post.kind,
@@ -41,15 +39,15 @@ class FullPost(Shape):
         )
 
 
-class PostNamed(Shape):
-    """A question by its id and title."""
+class PostTitle(Shape):
+    """The id and title of a question."""
 
     id: str
     title: str
 
 
 class Thread(Shape):
-    """A post, its answers, and the questions that were marked as the same."""
+    """A post, its answers, and the questions marked as its duplicates."""
 
     model_config = closed(
         post={
@@ -73,12 +71,12 @@ class Thread(Shape):
     post: FullPost
     answers: list[FullPost]
     duplicate_of: str | None
-    duplicates: list[PostNamed]
+    duplicates: list[PostTitle]
     revisions: int
 
 
-class WrittenShown(Shape):
-    """What a write did; it is on the disk, and the next query sees it."""
+class WriteResponse(Shape):
+    """What a write changed. It is on disk, and the next query sees it."""
 
     model_config = closed(added=1, changed=0, unchanged=0, change=823, ids=["q901"])
 
@@ -88,14 +86,9 @@ class WrittenShown(Shape):
     change: int
     ids: list[str]
 
-    @classmethod
-    def of(cls, written: Written, ids: list[str]) -> "WrittenShown":
-        """The result of a write with the ids that were written."""
-        return cls(**written._asdict(), ids=ids)
 
-
-class Deleted(Shape):
-    """The ids of all that is gone now, the answers of deleted questions among them."""
+class DeleteResponse(Shape):
+    """The ids of all deleted posts, including the answers to deleted questions."""
 
     model_config = closed(deleted=["q901", "a902"])
 

@@ -1,31 +1,31 @@
-/** The key of a server that wants one from its readers; forgotten when the tab is closed. */
+/** The API key for servers that require one, kept until the tab is closed. */
 import { el, freshId } from "./dom.js";
 
 const NAME = "askonce-key";
 
-/** What goes with every request. @returns {Record<string, string>} */
+/** Headers for every request. @returns {Record<string, string>} */
 export function keyHeaders() {
   try {
     const key = sessionStorage.getItem(NAME);
     return key ? { "x-api-key": key } : {};
   } catch {
-    return {}; // storage is switched off
+    return {}; // storage is disabled
   }
 }
 
-/** Ask for the key, then try again. @param {string} reason @param {() => void} again */
-export function keyForm(reason, again) {
+/** A form for the key; then retry. @param {string} reason @param {() => void} retry */
+export function keyForm(reason, retry) {
   const id = freshId();
   const input = /** @type {HTMLInputElement} */ (
     el("input", { id, type: "password", class: "key-box", autocomplete: "off", required: true }));
 
   /** @param {SubmitEvent} event */
-  function keep(event) {
+  function save(event) {
     event.preventDefault();
     sessionStorage.setItem(NAME, input.value.trim());
-    again();
+    retry();
   }
-  return el("form", { class: "card key-form", on: { submit: keep } },
+  return el("form", { class: "card key-form", on: { submit: save } },
     el("p", {}, reason),
     el("label", { for: id }, "API key"),
     input,

@@ -1,4 +1,4 @@
-/** The server's HTTP interface, and its errors as sentences. */
+/** Calls to the server's HTTP API, with its errors as sentences. */
 import { keyHeaders } from "./api-key.js";
 import { sentence } from "./format.js";
 
@@ -20,7 +20,7 @@ import { sentence } from "./format.js";
  *   model: string | null, building: string | null, read_only: boolean }} Status
  */
 
-/** An answer of the server that is no success. */
+/** An error response of the server. */
 export class ApiError extends Error {
   /** @param {string} message @param {number} status */
   constructor(message, status) {
@@ -31,7 +31,7 @@ export class ApiError extends Error {
 
 /**
  * @param {string} path  below api/
- * @param {Params} params  those that are null or undefined are left out
+ * @param {Params} params  null and undefined are left out
  * @param {AbortSignal} [signal]
  */
 export function get(path, params = {}, signal) {
@@ -52,7 +52,7 @@ export function post(path, body, signal) {
   });
 }
 
-/** What the engine is doing; also while it cannot answer yet. @returns {Promise<Status>} */
+/** The engine's status, even before it is ready. @returns {Promise<Status>} */
 export async function readiness() {
   const response = await fetch("readyz");
   const status = await response.json();
@@ -67,7 +67,7 @@ async function call(address, options) {
     response = await fetch(address, options);
   } catch (error) {
     if (error instanceof Error && error.name === "AbortError") throw error;
-    throw new ApiError("The server cannot be reached. Is “askonce serve” still running?", 0);
+    throw new ApiError("Can’t reach the server. Is “askonce serve” still running?", 0);
   }
   const body = await response.json().catch(() => null);
   if (!response.ok || body === null) throw problem(response, body);
@@ -76,8 +76,8 @@ async function call(address, options) {
 
 /** @param {Response} response @param {any} body */
 function problem(response, body) {
-  const told = body?.error?.message ?? `the server answered with ${response.status}`;
+  const message = body?.error?.message ?? `the server responded with status ${response.status}`;
   const wait = response.headers.get("retry-after");
-  const again = wait ? ` Try again in ${wait} s.` : "";
-  return new ApiError(sentence(String(told)) + again, response.status);
+  const retry = wait ? ` Try again in ${wait} s.` : "";
+  return new ApiError(sentence(String(message)) + retry, response.status);
 }

@@ -1,15 +1,15 @@
-/** Where the page begins: the address chooses a view. */
+/** Entry point: shows the view that the URL names. */
 import { archiveView } from "./archive-view.js";
 import { askView } from "./ask-view.js";
 import { compareView } from "./compare-view.js";
+import { icon } from "./icons.js";
 import { modelView } from "./model-view.js";
 import { onRoute } from "./route.js";
 import { watchStatus } from "./status.js";
-import { themeSwitch } from "./theme-switch.js";
 
 /**
- * A view builds its fixed parts below the root and returns what shows a route in them; the signal
- * ends with the view.
+ * A view builds its fixed parts in the root and returns a function that shows a route; the signal
+ * aborts when the view is closed.
  * @typedef {(root: HTMLElement, signal: AbortSignal) => (route: Route) => void} View
  * @typedef {import("./route.js").Route} Route
  */
@@ -32,16 +32,40 @@ function show(route) {
     open = { name: route.view, show: VIEWS[route.view](main, end.signal), end };
     if (!first) { main.focus({ preventScroll: true }); scrollTo(0, 0); }
   }
-  markPlace(route.view);
+  markView(route.view);
   open.show(route);
 }
 
 /** @param {string} view */
-function markPlace(view) {
+function markView(view) {
   for (const link of document.querySelectorAll("[data-view]")) {
     if (link.getAttribute("data-view") === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+}
+
+/** Switch between light and dark, and remember the choice. @param {HTMLButtonElement} button */
+function themeSwitch(button) {
+  const root = document.documentElement;
+
+  function label() {
+    const other = root.dataset.theme === "dark" ? "light" : "dark";
+    button.title = `Switch to ${other} theme`;
+    button.setAttribute("aria-label", button.title);
+    button.replaceChildren(icon(other === "dark" ? "moon" : "sun"));
+  }
+
+  button.addEventListener("click", () => {
+    root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+    try {
+      localStorage.setItem("askonce-theme", root.dataset.theme);
+    } catch {
+      // storage is disabled: the choice lasts until the page is closed
+    }
+  });
+  // theme.js also changes the theme when the system does
+  new MutationObserver(label).observe(root, { attributeFilter: ["data-theme"] });
+  label();
 }
 
 themeSwitch(/** @type {HTMLButtonElement} */ (document.getElementById("theme")));

@@ -1,10 +1,10 @@
-/** What the archive holds: size, growth, duplicates that nobody marked, questions left alone. */
+/** The archive at a glance: size, growth, unanswered questions, likely duplicates. */
 import { get } from "./api.js";
 import { lineChart } from "./charts.js";
 import { el } from "./dom.js";
 import { dateFact, facts, likelihoodBadge, overlapBadge } from "./facts.js";
+import { longList } from "./fold.js";
 import { count, monthName, plural, shareOf } from "./format.js";
-import { longList } from "./long-list.js";
 import { fill, notice } from "./panel.js";
 import { address } from "./route.js";
 import { postLink } from "./thread.js";
@@ -17,16 +17,16 @@ import { postLink } from "./thread.js";
  *   score: number }} Likely
  * @typedef {{ id: string, title: string, created: string | null, likely: Likely | null }} Unanswered
  * @typedef {{ id: string, title: string, other_id: string, other_title: string,
- *   probability: number, calibrated: boolean }} Found
+ *   probability: number, calibrated: boolean }} Pair
  * @typedef {{ counts: Counts, growth: Month[], unanswered: Unanswered[],
- *   duplicates_found: Found[] }} Overview
+ *   duplicates_found: Pair[] }} Overview
  */
 
 /** @param {HTMLElement} root */
 export function archiveView(root) {
   const body = el("div", { class: "results" });
   root.append(el("div", { class: "page-head" }, el("h1", {}, "Archive"),
-    el("p", { class: "lead" }, "What there is to find, and what is left to answer.")), body);
+    el("p", { class: "lead" }, "Size, growth, unanswered questions and likely duplicates.")), body);
   return () => {
     document.title = "Archive – Askonce";
     fill(body, (signal) => get("overview", {}, signal), overviewParts);
@@ -34,16 +34,16 @@ export function archiveView(root) {
 }
 
 /** @param {Overview} overview */
-function overviewParts({ counts, growth, unanswered, duplicates_found: found }) {
+function overviewParts({ counts, growth, unanswered, duplicates_found: pairs }) {
   if (!counts.questions && !counts.answers) {
     return [el("div", { class: "nothing" }, el("h2", {}, "The archive is empty"),
-      el("p", {}, "Fill it with ", el("code", {}, "askonce import"), " or over HTTP with ",
+      el("p", {}, "Add posts with ", el("code", {}, "askonce import"), " or with ",
         el("code", {}, "POST /api/posts"), "."))];
   }
   return [
     tiles(counts),
     growth.length > 1 ? el("section", { class: "card" }, growthChart(growth)) : null,
-    el("div", { class: "columns even" }, unansweredPart(unanswered), duplicatesPart(found)),
+    el("div", { class: "columns even" }, unansweredPart(unanswered), duplicatesPart(pairs)),
   ];
 }
 
@@ -54,9 +54,9 @@ function tiles(counts) {
     [count(counts.questions), "questions", ""],
     [count(counts.answers), "answers", counts.accepted ? `${count(counts.accepted)} accepted` : ""],
     [shareOf(counts.answered, counts.questions), "answered",
-      open ? `${count(open)} still open` : "none open"],
+      open ? `${count(open)} unanswered` : ""],
     [count(counts.duplicates), "marked duplicates", counts.related ? `${count(counts.related)} related` : ""],
-    [count(counts.edits), "edits kept", ""],
+    [count(counts.edits), "edits", ""],
   ].map(([number, name, more]) => el("div", { class: "tile" },
     el("dt", {}, name), el("dd", {}, number, more && el("small", {}, more)))));
 }
@@ -80,12 +80,12 @@ function growthChart(growth) {
 
 /** @param {Unanswered[]} unanswered */
 function unansweredPart(unanswered) {
-  return section("Unanswered, with a likely answer elsewhere", unanswered.length
+  return section("Unanswered questions", unanswered.length
     ? longList(unanswered.map(unansweredItem))
     : notice("Every question has an answer."));
 }
 
-/** @param {Unanswered} open */
+/** @param {Unanswered} question */
 function unansweredItem({ id, title, created, likely }) {
   return el("article", { class: "hit" },
     el("h3", {}, postLink(id, title || "Untitled question")),
@@ -93,21 +93,21 @@ function unansweredItem({ id, title, created, likely }) {
     likely
       ? el("blockquote", { class: "likely" },
         el("p", { class: "excerpt" }, likely.text),
-        el("footer", { class: "small" }, "answers ", postLink(likely.question_id, likely.question_title)))
-      : el("p", { class: "small" }, "Nothing in the archive answers it yet."),
+        el("footer", { class: "small" }, "Likely answer, from ", postLink(likely.question_id, likely.question_title)))
+      : el("p", { class: "small" }, "No likely answer found."),
     el("div", { class: "actions" },
-      el("a", { class: "action", href: address({ q: title }), "data-route": true }, "See all candidates")));
+      el("a", { class: "action", href: address({ q: title }), "data-route": true }, "Search for answers")));
 }
 
-/** @param {Found[]} found */
-function duplicatesPart(found) {
-  return section("Likely duplicates that nobody marked", found.length
-    ? longList(found.map(duplicatePair))
-    : notice("None among the newest questions. ", el("code", {}, "askonce duplicates"),
-      " looks through all of them."));
+/** @param {Pair[]} pairs */
+function duplicatesPart(pairs) {
+  return section("Likely duplicates, not marked yet", pairs.length
+    ? longList(pairs.map(duplicatePair))
+    : notice("None among the newest questions. ", "Run ", el("code", {}, "askonce duplicates"),
+      " to check all questions."));
 }
 
-/** @param {Found} pair */
+/** @param {Pair} pair */
 function duplicatePair({ id, title, other_id: otherId, other_title: otherTitle, probability, calibrated }) {
   return el("article", { class: "hit" },
     el("p", { class: "pair" }, postLink(id, title)),

@@ -1,12 +1,12 @@
-/** Small line charts, drawn as SVG at the width they have. */
+/** Small line charts as SVG, redrawn when their width changes. */
 import { el, svg } from "./dom.js";
 
 /**
  * @typedef {{ name: string, tone: "one" | "two", values: number[] }} Series
  * @typedef {{ title: string, labels: string[], series: Series[], format: (value: number) => string,
  *   height?: number, fromZero?: boolean, best?: number, say?: (n: number) => string }} Chart
- *   `labels` name the steps of the horizontal axis, `best` is a step to point out, `say` puts a
- *   step into words
+ *   `labels` are the ticks of the horizontal axis, `best` is the tick to highlight, `say` describes
+ *   the values at a tick
  */
 
 const HEIGHT = 180;
@@ -18,14 +18,14 @@ const LABEL_WIDTH = 72;
 
 /** @param {Chart} chart */
 export function lineChart(chart) {
-  const place = el("div", { class: "chart-place", vars: { height: `${chart.height ?? HEIGHT}px` } });
+  const container = el("div", { class: "chart-place", vars: { height: `${chart.height ?? HEIGHT}px` } });
   const readout = el("p", { class: "readout small", "aria-hidden": "true" });
-  const draw = () => place.replaceChildren(drawing(chart, Math.max(220, place.clientWidth), readout));
-  new ResizeObserver(draw).observe(place);
+  const draw = () => container.replaceChildren(drawing(chart, Math.max(220, container.clientWidth), readout));
+  new ResizeObserver(draw).observe(container);
   readout.textContent = say(chart, chart.labels.length - 1);
   return el("figure", { class: "chart" },
     el("figcaption", {}, el("span", {}, chart.title), chart.series.length > 1 && legend(chart.series)),
-    place, readout, numbers(chart));
+    container, readout, dataTable(chart));
 }
 
 /** @param {Series[]} series */
@@ -34,10 +34,10 @@ function legend(series) {
     el("span", { class: `key key-${tone}` }, name)));
 }
 
-/** The same as a table, for who cannot see it or wants the numbers. @param {Chart} chart */
-function numbers({ labels, series, format }) {
-  return el("details", { class: "numbers" }, el("summary", {}, "Show the numbers"),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Numbers of the chart" },
+/** The data as a table, for screen readers and for exact values. @param {Chart} chart */
+function dataTable({ labels, series, format }) {
+  return el("details", { class: "numbers" }, el("summary", {}, "Show data"),
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Chart data" },
       el("table", {},
         el("thead", {}, el("tr", {}, ["", ...series.map(({ name }) => name)].map((name) =>
           el("th", { scope: "col" }, name)))),
@@ -88,11 +88,11 @@ function say({ labels, series, format, say: words }, n) {
 
 /** @param {number[]} values @param {(n: number) => number} x @param {(v: number) => number} y */
 function path(values, x, y) {
-  if (values.length === 1) return `M${x(0) - 3} ${y(values[0])}h6`; // a point of its own
+  if (values.length === 1) return `M${x(0) - 3} ${y(values[0])}h6`; // a single point
   return values.map((v, n) => `${n ? "L" : "M"}${x(n).toFixed(1)} ${y(v).toFixed(1)}`).join("");
 }
 
-/** Round values that cover all. @param {number[]} values @param {boolean} fromZero */
+/** Round values that cover the range. @param {number[]} values @param {boolean} fromZero */
 function ticks(values, fromZero) {
   const low = fromZero ? 0 : Math.min(...values);
   const high = Math.max(...values);
@@ -104,7 +104,7 @@ function ticks(values, fromZero) {
   return Array.from({ length: last - first + 1 }, (_, n) => (first + n) * step);
 }
 
-/** The steps whose labels have room. @param {number} n @param {number} width */
+/** The ticks whose labels fit. @param {number} n @param {number} width */
 function labelled(n, width) {
   const room = Math.max(2, Math.floor((width - LEFT - RIGHT) / LABEL_WIDTH));
   if (n <= room) return Array.from({ length: n }, (_, k) => k);

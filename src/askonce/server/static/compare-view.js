@@ -19,7 +19,7 @@ const K = 10;
 /** @param {HTMLElement} root @param {AbortSignal} signal @returns {(route: Route) => void} */
 export function compareView(root, signal) {
   const results = el("div", { class: "results" });
-  const { form, box } = questionBox("Question to compare on", "A question to rank for", "Compare",
+  const { form, box } = questionBox("Question to compare on", "Enter a question", "Compare",
     (q) => go({ ...currentRoute(), q }));
   slashFocuses(box, signal);
   forgetRankers();
@@ -28,7 +28,7 @@ export function compareView(root, signal) {
   const kind = kindChoice();
   root.append(
     el("div", { class: "page-head" }, el("h1", {}, "Compare"),
-      el("p", { class: "lead" }, "The same question through two rankers, and what moved.")),
+      el("p", { class: "lead" }, "See how two rankers order the results for one question.")),
     form,
     el("div", { class: "choices" }, left.part, right.part, kind.part),
     results);
@@ -50,28 +50,28 @@ function kindChoice() {
     type: "button", on: { click: () => go({ ...currentRoute(), of }) }, "data-of": of,
   }, of === "questions" ? "Questions" : "Answers"));
   return {
-    part: el("span", { class: "segments", role: "group", "aria-label": "What to rank" }, buttons),
+    part: el("span", { class: "segments", role: "group", "aria-label": "Rank questions or answers" }, buttons),
     show: (of) => buttons.forEach((button) =>
       button.setAttribute("aria-pressed", String(button.dataset.of === of))),
   };
 }
 
-/** @param {HTMLElement} place @param {Route} route */
-function compare(place, { q, left, right, of }) {
+/** @param {HTMLElement} container @param {Route} route */
+function compare(container, { q, left, right, of }) {
   /** @param {string} ranker @param {AbortSignal} signal @returns {Promise<Ranking>} */
   const rank = async (ranker, signal) => {
-    const told = await get(of === "questions" ? "similar" : "answers", { q, k: K, ranker }, signal);
-    return { took_ms: told.took_ms, hits: told.similar ?? told.answers };
+    const response = await get(of === "questions" ? "similar" : "answers", { q, k: K, ranker }, signal);
+    return { took_ms: response.took_ms, hits: response.similar ?? response.answers };
   };
-  return fill(place, (signal) => Promise.all([rank(left, signal), rank(right, signal)]),
+  return fill(container, (signal) => Promise.all([rank(left, signal), rank(right, signal)]),
     ([one, other]) => {
       if (!one.hits.length && !other.hits.length) {
-        return [notice("Neither ranker finds anything for this question.")];
+        return [notice("Neither ranker found anything.")];
       }
-      const said = summary(one.hits, other.hits);
-      announce(said);
+      const text = summary(one.hits, other.hits);
+      announce(text);
       return [
-        el("p", { class: "verdict verdict-unknown" }, said),
+        el("p", { class: "verdict verdict-unknown" }, text),
         el("div", { class: "columns even" },
           ranked(left, one, (hit) => other.hits.some(({ id }) => id === hit.id) ? null : onlyHere()),
           ranked(right, other, (hit, n) => moveMark(one.hits.findIndex(({ id }) => id === hit.id), n))),
@@ -82,8 +82,8 @@ function compare(place, { q, left, right, of }) {
 /** @param {AnyHit[]} one @param {AnyHit[]} other */
 function summary(one, other) {
   const common = one.filter(({ id }) => other.some((hit) => hit.id === id)).length;
-  const top = one[0]?.id === other[0]?.id ? "the first hit is the same" : "the first hit differs";
-  return `${common} of ${Math.max(one.length, other.length)} hits in common; ${top}.`;
+  const top = one[0]?.id === other[0]?.id ? "same top result" : "different top result";
+  return `${common} of ${Math.max(one.length, other.length)} results in common, ${top}.`;
 }
 
 /** @param {string} ranker @param {Ranking} ranking @param {(hit: AnyHit, n: number) => Node | null} mark */
@@ -108,7 +108,7 @@ function row(hit, n, mark) {
       votesFact(hit.votes), hit.question_id ? null : answersFact(hit.answers, hit.accepted))));
 }
 
-/** Show where the other ranker has the same hit. @param {Event} event */
+/** Highlight the same hit in the other list. @param {Event} event */
 function twin(event) {
   const row = /** @type {HTMLElement} */ (event.currentTarget);
   const on = event.type === "pointerenter" || event.type === "focusin";
@@ -117,10 +117,10 @@ function twin(event) {
   }
 }
 
-/** @param {number} before  -1 when the left ranker does not have it @param {number} now */
+/** @param {number} before  -1 if the left ranker does not have it @param {number} now */
 function moveMark(before, now) {
   if (before < 0) return onlyHere();
-  if (before === now) return el("span", { class: "move" }, "same place");
+  if (before === now) return el("span", { class: "move" }, "same rank");
   const up = before > now;
   return el("span", { class: up ? "move move-up" : "move move-down" },
     icon(up ? "up" : "down"), unseen(up ? "moved up by " : "moved down by "), Math.abs(before - now));

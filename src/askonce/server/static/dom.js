@@ -1,4 +1,4 @@
-/** Elements in one expression. Text becomes text nodes only, so nothing in a post can run. */
+/** Build elements in one expression. Text only becomes text nodes, so nothing in a post can run. */
 
 /**
  * @typedef {Node | string | number | null | undefined | false} Child
@@ -15,36 +15,36 @@ const SVG = "http://www.w3.org/2000/svg";
  * @returns {HTMLElement}
  */
 export function el(tag, props = {}, ...children) {
-  return /** @type {HTMLElement} */ (dress(document.createElement(tag), props, children));
+  return /** @type {HTMLElement} */ (build(document.createElement(tag), props, children));
 }
 
 /**
- * The same for drawings.
+ * The same for SVG.
  * @param {string} tag
  * @param {Props} [props]
  * @param {...(Child | Child[])} children
  * @returns {SVGElement}
  */
 export function svg(tag, props = {}, ...children) {
-  return /** @type {SVGElement} */ (dress(document.createElementNS(SVG, tag), props, children));
+  return /** @type {SVGElement} */ (build(document.createElementNS(SVG, tag), props, children));
 }
 
-/** Text that only a screen reader says. @param {string} text */
+/** Text for screen readers only. @param {string} text */
 export function unseen(text) {
   return el("span", { class: "unseen" }, text);
 }
 
 let last = 0;
-/** An id that no other element has. */
+/** A unique element id. */
 export function freshId() {
   last += 1;
   return `part-${last}`;
 }
 
-/** @param {string} message  said by a screen reader, not shown */
+/** @param {string} message  for screen readers only */
 export function announce(message) {
-  const place = document.getElementById("announce");
-  if (place) place.textContent = message;
+  const container = document.getElementById("announce");
+  if (container) container.textContent = message;
 }
 
 /**
@@ -52,7 +52,7 @@ export function announce(message) {
  * @param {Props} props
  * @param {(Child | Child[])[]} children
  */
-function dress(element, { on = {}, vars = {}, ...attributes }, children) {
+function build(element, { on = {}, vars = {}, ...attributes }, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) element.setAttribute(name, "");
     else if (value !== false && value != null) element.setAttribute(name, String(value));
@@ -61,12 +61,12 @@ function dress(element, { on = {}, vars = {}, ...attributes }, children) {
   for (const [name, value] of Object.entries(vars)) {
     /** @type {HTMLElement} */ (element).style.setProperty(`--${name}`, String(value));
   }
-  element.append(...children.flat(3).filter(isThere).map(asNode));
+  element.append(...children.flat(3).filter(isPresent).map(asNode));
   return element;
 }
 
 /** @param {Child} child */
-const isThere = (child) => child !== null && child !== undefined && child !== false;
+const isPresent = (child) => child !== null && child !== undefined && child !== false;
 
 /** @param {any} child */
 const asNode = (child) => (child instanceof Node ? child : document.createTextNode(String(child)));

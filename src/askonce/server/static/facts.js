@@ -1,4 +1,4 @@
-/** The small facts beside a post: votes, answers, accepted mark, tags, date, likelihood. */
+/** The small facts about a post: votes, answers, accepted, tags, date, probability. */
 import { el, unseen } from "./dom.js";
 import { count, date, likelihood, percent, plural } from "./format.js";
 import { icon } from "./icons.js";
@@ -16,7 +16,7 @@ export function votesFact(votes) {
 
 /** @param {number} answers @param {boolean} accepted */
 export function answersFact(answers, accepted) {
-  if (!answers) return el("span", { class: "fact" }, "no answer yet");
+  if (!answers) return el("span", { class: "fact" }, "no answers yet");
   return el("span", { class: accepted ? "fact good" : "fact" },
     icon(accepted ? "accepted" : "answers"), plural(answers, "answer"),
     accepted && unseen(", one accepted"));
@@ -39,16 +39,16 @@ export function tagsFact(tags) {
     tags.map((tag) => el("span", { class: "tag" }, tag)));
 }
 
-/** @param {number | null} probability @param {number} [least]  below which nothing is said */
+/** @param {number | null} probability @param {number} [least]  below this, no badge */
 export function likelihoodBadge(probability, least = 0) {
   if (probability === null || probability === undefined || probability < least) return null;
   const { words, level } = likelihood(probability);
-  return el("span", { class: `badge badge-${level}`, title: "How likely this is the same question" },
+  return el("span", { class: `badge badge-${level}`, title: "Probability that this is the same question" },
     words, el("span", { class: "badge-number" }, percent(probability)));
 }
 
-/** For pairs that no model has judged. @param {number} share  of a question's words */
+/** For pairs without a calibrated probability. @param {number} share  of the words */
 export function overlapBadge(share) {
   return el("span", { class: "badge badge-middle" },
-    "Words in common", el("span", { class: "badge-number" }, percent(share)));
+    "Word overlap", el("span", { class: "badge-number" }, percent(share)));
 }

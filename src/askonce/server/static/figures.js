@@ -1,14 +1,14 @@
-/** The measured figures of each system beside BM25's. */
+/** Metrics of each system compared to BM25. */
 import { el } from "./dom.js";
 import { decimal, plural, signed } from "./format.js";
 
-const NAMES = { bm25: "BM25", vectors: "Vectors", pair: "Pair model", fused: "All together" };
+const NAMES = { bm25: "BM25", vectors: "Vectors", pair: "Pair model", fused: "Combined" };
 const SPLITS = { dev: "Dev", test: "Test" };
 
 /**
  * @param {string} split
  * @param {Record<string, Record<string, number>>} systems  system → metric → value
- * @param {number | undefined} queries  how many questions were measured on
+ * @param {number | undefined} queries  number of test questions
  * @param {string[]} stages  in service
  */
 export function figuresTable(split, systems, queries, stages) {
@@ -16,7 +16,7 @@ export function figuresTable(split, systems, queries, stages) {
   const serves = inService(systems, stages);
   const name = SPLITS[/** @type {keyof typeof SPLITS} */ (split)] ?? split;
   const label = queries ? `${name}, ${plural(queries, "question")}` : name;
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Figures: ${label}` },
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Metrics: ${label}` },
     el("table", { class: "figures" },
       el("caption", {}, label),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "System"),
@@ -26,7 +26,7 @@ export function figuresTable(split, systems, queries, stages) {
 }
 
 /**
- * The figure that matters most, as a sentence.
+ * The most important metric, as a sentence.
  * @param {Record<string, Record<string, number>>} systems @param {string[]} stages
  */
 export function comparison(systems, stages) {
@@ -35,11 +35,11 @@ export function comparison(systems, stages) {
   const bm25 = metric && systems.bm25?.[metric];
   if (!metric || bm25 === undefined || value === undefined) return null;
   if (name === "bm25") {
-    return el("p", { class: "headline" }, `BM25 was best on dev, so it serves: ${metric} ${decimal(value, 3)}.`);
+    return el("p", { class: "headline" }, `BM25 was best on dev and is in service: ${metric} ${decimal(value, 3)}.`);
   }
   const gain = signed((100 * (value - bm25)) / (bm25 || 1), 0);
   return el("p", { class: "headline" }, `${metric} `, el("strong", {}, decimal(value, 3)),
-    ` on dev, BM25 has ${decimal(bm25, 3)}: `,
+    ` on dev, compared to ${decimal(bm25, 3)} for BM25: `,
     el("strong", { class: value >= bm25 ? "good" : "bad" }, `${gain} %`));
 }
 

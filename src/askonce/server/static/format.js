@@ -1,4 +1,4 @@
-/** Numbers, dates and probabilities as people say them. */
+/** Format numbers, dates and probabilities. */
 
 const whole = new Intl.NumberFormat("en");
 const inYear = /** @type {const} */ ({ year: "numeric", timeZone: "UTC" });
@@ -11,10 +11,10 @@ export const count = (number) => whole.format(number).replace("-", "−");
 /** "1 answer", "3 answers". @param {number} number @param {string} noun */
 export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/** 0.934 → "93 %". Never a certainty that a model cannot have. @param {number} share */
+/** 0.934 → "93 %"; never 0 or 100, since a model is never certain. @param {number} share */
 export const percent = (share) => `${Math.min(99, Math.max(1, Math.round(share * 100)))} %`;
 
-/** A share of things that were counted, which may be none or all. @param {number} part @param {number} all */
+/** A share of counted things; may be 0 or 100 %. @param {number} part @param {number} all */
 export const shareOf = (part, all) => (all ? `${Math.round((100 * part) / all)} %` : "–");
 
 /** @param {number} number @param {number} [digits] */
@@ -26,7 +26,7 @@ export const scoreText = (score) => (Math.abs(score) < 100 ? decimal(score) : co
 /** With its sign: "+0.31", "−0.04". @param {number} number @param {number} [digits] */
 export const signed = (number, digits = 2) => `${number < 0 ? "" : "+"}${decimal(number, digits)}`;
 
-/** "17 Jan 2021"; null where a date is missing or no date. @param {string | null | undefined} iso */
+/** "17 Jan 2021"; null if the date is missing or invalid. @param {string | null | undefined} iso */
 export function date(iso) {
   const when = iso ? new Date(iso) : null;
   return when && !Number.isNaN(when.getTime()) ? day.format(when) : null;
@@ -46,7 +46,7 @@ export function duration(seconds) {
 
 /** @typedef {{ words: string, level: "high" | "middle" | "low" }} Likelihood */
 
-/** How likely two questions are the same, in words. @param {number} probability @returns {Likelihood} */
+/** The probability that two questions are the same, in words. @param {number} probability @returns {Likelihood} */
 export function likelihood(probability) {
   if (probability >= 0.9) return { words: "Almost certainly the same", level: "high" };
   if (probability >= 0.7) return { words: "Very likely the same", level: "high" };

@@ -1,25 +1,22 @@
-/** What was found: a similar question, or an answer. */
-import { el, freshId } from "./dom.js";
+/** A hit: a similar question, or an answer. */
+import { el } from "./dom.js";
 import {
   acceptedFact, answersFact, dateFact, facts, likelihoodBadge, tagsFact, votesFact,
 } from "./facts.js";
-import { fold } from "./fold.js";
+import { fold, shortened } from "./fold.js";
 import { icon } from "./icons.js";
 import { fill } from "./panel.js";
-import { quoted } from "./quoted.js";
 import { address } from "./route.js";
 import { loadThread, postLink, threadParts } from "./thread.js";
 import { whyFold } from "./why.js";
-import { marked } from "./words.js";
-
-const LONG = 600; // characters of an answer before it is cut
+import { marked, quoted } from "./words.js";
 
 /** @param {import("./api.js").Similar} hit @param {string} question */
 export function questionHit(hit, question) {
   const title = fold(
     [icon("chevron"), el("span", {}, marked(hit.title || hit.excerpt || "Untitled question", hit.words))],
     "title",
-    (place) => fill(place, (signal) => loadThread(hit.id, signal),
+    (container) => fill(container, (signal) => loadThread(hit.id, signal),
       (thread) => threadParts(thread, hit.words)));
   const why = whyFold(question, hit.id);
   return el("article", { class: "hit", "data-id": hit.id },
@@ -36,8 +33,8 @@ export function questionHit(hit, question) {
 
 /** @param {import("./api.js").Answer} hit @param {string} question */
 export function answerHit(hit, question) {
-  const source = fold([icon("chevron"), el("span", {}, hit.question_title || "Its question")], "source",
-    (place) => fill(place, (signal) => loadThread(hit.question_id, signal),
+  const source = fold([icon("chevron"), el("span", {}, hit.question_title || "Untitled question")], "source",
+    (container) => fill(container, (signal) => loadThread(hit.question_id, signal),
       (thread) => threadParts(thread, hit.words)));
   const why = whyFold(question, hit.id);
   return el("article", { class: hit.accepted ? "hit answer-accepted" : "hit", "data-id": hit.id },
@@ -53,22 +50,4 @@ export function answerHit(hit, question) {
 function openLink(id, q) {
   return el("a", { class: "action", href: address({ q, post: id }), "data-route": true },
     icon("link"), "Open");
-}
-
-/** Long text cut with a button to see the rest. @param {HTMLElement} body @param {number} length */
-function shortened(body, length) {
-  if (length <= LONG) return body;
-  body.classList.add("cut");
-  body.id = freshId();
-  const more = el("button", {
-    type: "button", class: "more", "aria-expanded": "false", "aria-controls": body.id,
-    on: { click: toggle },
-  }, "Show all of it");
-
-  function toggle() {
-    const cut = body.classList.toggle("cut");
-    more.setAttribute("aria-expanded", String(!cut));
-    more.textContent = cut ? "Show all of it" : "Show less";
-  }
-  return el("div", {}, body, more);
 }

@@ -1,4 +1,4 @@
-/** The few signs of the page, drawn with the colour of the text around them. */
+/** Icons in the colour of the surrounding text. */
 import { svg } from "./dom.js";
 
 const PATHS = {

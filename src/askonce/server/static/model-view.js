@@ -1,12 +1,11 @@
-/** What ranks now, how it does on dev beside BM25, and how training goes. */
+/** The model in service, its metrics compared to BM25, and the progress of training. */
 import { get } from "./api.js";
-import { curves } from "./curves.js";
 import { announce, el } from "./dom.js";
 import { comparison, figuresTable } from "./figures.js";
 import { count, date, duration, plural } from "./format.js";
 import { fill } from "./panel.js";
 import { inProgress } from "./status.js";
-import { trainingPart } from "./training-progress.js";
+import { curves, trainingPart } from "./training.js";
 
 const EVERY = 10_000;
 const EVERY_WHILE_BUSY = 2_000;
@@ -20,10 +19,10 @@ const STAGES = { bm25: "words (BM25)", vectors: "vectors", pair: "pair model" };
 /**
  * @typedef {{ encoder: string | null, pair: string | null, weights: Record<string, number>,
  *   labels: string, figures: Record<string, Record<string, Record<string, number>>>,
- *   queries: Record<string, number>, history: import("./curves.js").Epoch[], seconds: number }} Task
+ *   queries: Record<string, number>, history: import("./training.js").Epoch[], seconds: number }} Task
  * @typedef {{ current: string | null, created: string | null, status: import("./api.js").Status,
  *   tasks: { questions: Task | null, answers: Task | null },
- *   training: import("./training-progress.js").Training | null }} Models
+ *   training: import("./training.js").Training | null }} Models
  */
 
 /** @param {HTMLElement} root @param {AbortSignal} signal */
@@ -31,7 +30,7 @@ export function modelView(root, signal) {
   const live = el("div", { class: "live" });
   const body = el("div", { class: "results" });
   root.append(el("div", { class: "page-head" }, el("h1", {}, "Model"),
-    el("p", { class: "lead" }, "What ranks now, measured on questions it has not learnt from.")), live, body);
+    el("p", { class: "lead" }, "The ranker in service, measured on questions it was not trained on.")), live, body);
   /** @type {string | null | undefined} */
   let shown;
   let timer = 0;
@@ -54,7 +53,7 @@ export function modelView(root, signal) {
       if (parts) body.replaceChildren(...parts);
       if (!document.hidden) return;
     } catch {
-      // the header says that the server is away; this page looks again
+      // the header shows that the server is unreachable; try again later
     }
     if (!signal.aborted) timer = setTimeout(poll, EVERY);
   }
@@ -89,12 +88,12 @@ function serving({ current, created, status }) {
   return el("section", { class: "card serving" },
     el("h2", {}, current ? `Model ${current} is in service` : "BM25 is in service"),
     current ? null : el("p", {},
-      "No model is trained yet, so posts are ranked by the words they share. Run ",
-      el("code", {}, "askonce train"), " on this archive, and the better ranker takes over without a restart."),
+      "No model is trained yet, so posts are ranked by shared words. Run ",
+      el("code", {}, "askonce train"), " on this archive; a better model goes into service without a restart."),
     el("p", { class: "small" }, [
       date(created) ? `trained ${date(created)}` : "", plural(status.posts, "post"), `change ${count(status.change)}`,
-      behind > 0 ? `search is ${plural(behind, "change")} behind` : "search is up to date",
-      status.read_only ? "read-only: another process keeps the indexes" : "",
+      behind > 0 ? `${plural(behind, "change")} not indexed yet` : "index is up to date",
+      status.read_only ? "read-only: another process owns the indexes" : "",
     ].filter(Boolean).join(" · ")));
 }
 
@@ -108,9 +107,9 @@ function taskPart(title, task) {
     Object.entries(task.figures).map(([split, systems]) => {
       const table = figuresTable(split, systems, task.queries[split], stages);
       return split === "dev" ? table : el("details", { class: "numbers" },
-        el("summary", {}, `Figures on ${split}`), table);
+        el("summary", {}, `Metrics on ${split}`), table);
     }),
-    mixture(task.weights),
+    weightBar(task.weights),
     task.history.length > 1 && curves(task.history));
 }
 
@@ -119,18 +118,18 @@ function origin({ labels, queries, seconds, encoder }) {
   const from = LABELS[/** @type {keyof typeof LABELS} */ (labels)] ?? labels;
   return [
     encoder?.startsWith("sentence:") ? `Encoder ${encoder.slice(9)}` : "",
-    from && `Learnt from ${from}`, queries.train ? plural(queries.train, "training question") : "",
+    from && `Trained on ${from}`, queries.train ? plural(queries.train, "training question") : "",
     seconds ? `in ${duration(seconds)}` : "",
   ].filter(Boolean).join(" · ");
 }
 
-/** How much each stage counts. @param {Record<string, number>} weights */
-function mixture(weights) {
+/** The weight of each stage. @param {Record<string, number>} weights */
+function weightBar(weights) {
   const parts = Object.entries(weights).filter(([, weight]) => weight > 0);
   const all = parts.reduce((sum, [, weight]) => sum + weight, 0);
   if (parts.length < 2) return null;
   return el("div", { class: "mixture" },
-    el("h3", {}, "How the stages are joined"),
+    el("h3", {}, "Weight of each stage"),
     el("div", { class: "mixture-bar", "aria-hidden": "true" },
       parts.map(([name, weight]) => el("span", { class: `part part-${name}`, vars: { share: weight / all } }))),
     el("p", { class: "legend" }, parts.map(([name, weight]) => el("span", { class: `key key-${name}` },

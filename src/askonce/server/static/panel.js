@@ -1,4 +1,4 @@
-/** A part of the page that is fetched: it says when it loads, is slow, has failed or is empty. */
+/** A part of the page that is loaded from the server, with loading and error states. */
 import { keyForm } from "./api-key.js";
 import { ApiError } from "./api.js";
 import { announce, el } from "./dom.js";
@@ -7,69 +7,69 @@ import { icon } from "./icons.js";
 const WAIT = [
   { after: 200, text: "Loading…" },
   { after: 2000, text: "Still working…" },
-  { after: 8000, text: "This takes longer than usual. The server may be busy or building an index." },
+  { after: 8000, text: "This is taking longer than usual. The server may be busy or building an index." },
 ];
 
 /** @type {WeakMap<Element, AbortController>} */
 const running = new WeakMap();
 
 /**
- * Fetch and draw. A later call for the same place drops an earlier one that has not come back.
+ * Load and draw. A later call for the same container cancels an earlier one.
  * @template T
- * @param {HTMLElement} place
+ * @param {HTMLElement} container
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {(value: T) => (Node | string | null | false)[]} draw
  * @returns {Promise<boolean>} whether it was drawn
  */
-export async function fill(place, load, draw) {
-  running.get(place)?.abort();
+export async function fill(container, load, draw) {
+  running.get(container)?.abort();
   const control = new AbortController();
-  running.set(place, control);
-  const timers = tellOfWaiting(place);
-  place.setAttribute("aria-busy", "true");
+  running.set(container, control);
+  const timers = showWaiting(container);
+  container.setAttribute("aria-busy", "true");
   try {
     const value = await load(control.signal);
     if (control.signal.aborted) return false;
-    place.replaceChildren(...draw(value).filter((part) => part !== null && part !== false));
+    container.replaceChildren(...draw(value).filter((part) => part !== null && part !== false));
     return true;
   } catch (error) {
-    if (!control.signal.aborted) place.replaceChildren(failure(error, () => fill(place, load, draw)));
+    if (!control.signal.aborted) container.replaceChildren(failure(error, () => fill(container, load, draw)));
     return false;
   } finally {
     timers.forEach(clearTimeout);
-    if (!control.signal.aborted) place.removeAttribute("aria-busy");
+    if (!control.signal.aborted) container.removeAttribute("aria-busy");
   }
 }
 
-/** Forget what a place is waiting for. @param {HTMLElement} place */
-export function drop(place) {
-  running.get(place)?.abort();
-  place.removeAttribute("aria-busy");
-  place.replaceChildren();
+/** Cancel loading and empty the container. @param {HTMLElement} container */
+export function drop(container) {
+  running.get(container)?.abort();
+  container.removeAttribute("aria-busy");
+  container.replaceChildren();
 }
 
-/** One calm line in place of content. @param {...(Node | string)} content */
+/** A line of text instead of content. @param {...(Node | string)} content */
 export function notice(...content) {
   return el("p", { class: "notice" }, content);
 }
 
-/** @param {HTMLElement} place */
-function tellOfWaiting(place) {
+/** @param {HTMLElement} container */
+function showWaiting(container) {
   return WAIT.map(({ after, text }) =>
     setTimeout(() => {
-      if (!place.querySelector(".waiting")) place.prepend(el("p", { class: "notice waiting" }));
-      const line = place.querySelector(".waiting");
+      if (!container.querySelector(".waiting")) container.prepend(el("p", { class: "notice waiting" }));
+      const line = container.querySelector(".waiting");
       if (line) line.textContent = text;
       announce(text);
     }, after));
 }
 
-/** @param {unknown} error @param {() => void} again */
-function failure(error, again) {
+/** @param {unknown} error @param {() => void} retry */
+function failure(error, retry) {
   const text = error instanceof Error ? error.message : String(error);
-  if (error instanceof ApiError && error.status === 401) return keyForm(text, again);
+  if (error instanceof ApiError && error.status === 401) return keyForm(text, retry);
   return el("div", { class: "notice failure", role: "alert" },
     icon("warning"),
     el("span", {}, text),
-    el("button", { type: "button", class: "quiet", on: { click: again } }, "Try again"));
+    el("button", { type: "button", class: "quiet", on: { click: retry } }, "Try again"));
 }

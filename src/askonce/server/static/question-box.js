@@ -1,4 +1,4 @@
-/** The box that a question is typed into, with a button. */
+/** A text box for a question, with a submit button. */
 import { el, freshId } from "./dom.js";
 import { icon } from "./icons.js";
 
@@ -32,13 +32,13 @@ export function questionBox(label, placeholder, verb, submit) {
 }
 
 /**
- * "/" leads to the box from anywhere on the page.
+ * Pressing "/" anywhere on the page focuses the box.
  * @param {HTMLInputElement} box @param {AbortSignal} signal
  */
 export function slashFocuses(box, signal) {
   document.addEventListener("keydown", (event) => {
-    const writing = event.target instanceof Element && event.target.closest("input, textarea, select");
-    if (event.key !== "/" || writing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target instanceof Element && event.target.closest("input, textarea, select");
+    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     box.focus();
     box.select();

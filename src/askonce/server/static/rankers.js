@@ -1,10 +1,10 @@
-/** The rankers that can be chosen, with names that explain themselves. */
+/** The list of rankers, and a control to choose one. */
 import { get } from "./api.js";
 import { el, freshId } from "./dom.js";
 
 const NAMES = {
-  best: "Best (as served)", bm25: "Words only (BM25)", vectors: "Meaning only (vectors)",
-  fused: "Words and meaning, fused", pair: "Pair model",
+  best: "Best (default)", bm25: "Words (BM25)", vectors: "Meaning (vectors)",
+  fused: "Words and meaning", pair: "Pair model",
 };
 
 /** @param {string} ranker */
@@ -15,14 +15,14 @@ let known = null;
 
 /** @returns {Promise<string[]>} */
 function rankers() {
-  known ??= get("rankers").then((told) => told.rankers, () => {
-    known = null; // ask again the next time
+  known ??= get("rankers").then((response) => response.rankers, () => {
+    known = null; // try again the next time
     return ["best", "bm25"];
   });
   return known;
 }
 
-/** Ask anew: a training may have brought more. */
+/** Load the list again: training may have added rankers. */
 export function forgetRankers() {
   known = null;
 }

@@ -1,4 +1,4 @@
-/** The address says what the page shows, so it can be shared and the back button works. */
+/** The URL holds what the page shows, so that it can be shared and the back button works. */
 
 /**
  * @typedef {{ view: "ask" | "compare" | "archive" | "model", q: string, post: string | null,
@@ -16,7 +16,7 @@ const VIEWS = ["ask", "compare", "archive", "model"];
 /** @type {(route: Route) => void} */
 let changed = () => {};
 
-/** What the address says now. @param {string} [search] @returns {Route} */
+/** The route of the current URL. @param {string} [search] @returns {Route} */
 export function currentRoute(search = location.search) {
   const given = new URLSearchParams(search);
   /** @param {"q" | "ranker" | "left" | "right"} name */
@@ -34,7 +34,7 @@ export function currentRoute(search = location.search) {
   };
 }
 
-/** The address of a route; what is usual is left out. @param {Partial<Route>} route */
+/** The URL of a route, without default values. @param {Partial<Route>} route */
 export function address(route) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...HOME, ...route })) {
@@ -50,7 +50,7 @@ export function go(route) {
   changed(currentRoute());
 }
 
-/** Call back now and whenever the address changes. @param {(route: Route) => void} listener */
+/** Call the listener now and whenever the URL changes. @param {(route: Route) => void} listener */
 export function onRoute(listener) {
   changed = listener;
   addEventListener("popstate", () => listener(currentRoute()));
@@ -58,7 +58,7 @@ export function onRoute(listener) {
   listener(currentRoute());
 }
 
-/** Links of the page change the address without loading it anew. @param {MouseEvent} event */
+/** Follow links within the page without reloading it. @param {MouseEvent} event */
 function follow(event) {
   const link = event.target instanceof Element ? event.target.closest("a[data-route]") : null;
   const plain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);

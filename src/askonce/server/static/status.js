@@ -1,4 +1,4 @@
-/** What the engine is doing, in the header and for whoever wants to know. */
+/** The status of the engine, in the header and for other views. */
 import { readiness } from "./api.js";
 import { el } from "./dom.js";
 import { plural } from "./format.js";
@@ -13,27 +13,27 @@ const listeners = new Set();
 /** @type {Status | null} */
 let latest = null;
 
-/** @param {(status: Status) => void} listener @param {AbortSignal} signal  ends it */
+/** @param {(status: Status) => void} listener @param {AbortSignal} signal  to unsubscribe */
 export function onStatus(listener, signal) {
   listeners.add(listener);
   signal.addEventListener("abort", () => listeners.delete(listener));
   if (latest) listener(latest);
 }
 
-/** Ask now, and again and again while the page is looked at. @param {HTMLElement} place */
-export async function watchStatus(place) {
+/** Poll the status while the page is visible. @param {HTMLElement} container */
+export async function watchStatus(container) {
   if (!document.hidden) {
     try {
       latest = await readiness();
       for (const listener of listeners) listener(latest);
-      place.replaceChildren(...statusParts(latest));
+      container.replaceChildren(...statusParts(latest));
     } catch {
       latest = null;
-      place.replaceChildren(dot("bad"), "Server not reached");
+      container.replaceChildren(dot("bad"), "Can’t reach the server");
     }
   }
   const busy = latest !== null && (!latest.ready || latest.building !== null);
-  setTimeout(watchStatus, busy ? EVERY_WHILE_BUSY : EVERY, place);
+  setTimeout(watchStatus, busy ? EVERY_WHILE_BUSY : EVERY, container);
 }
 
 /** @param {Status} status */

@@ -1,13 +1,13 @@
-/** Similar questions below the box while one types: the combobox pattern of WAI-ARIA. */
+/** Similar questions while you type, as a WAI-ARIA combobox. */
 import { post } from "./api.js";
 import { announce, el, freshId } from "./dom.js";
 import { answersFact, likelihoodBadge } from "./facts.js";
 import { plural } from "./format.js";
 import { marked } from "./words.js";
 
-const PAUSE = 120; // milliseconds without a key before the server is asked
-const SHORTEST = 3; // characters that are worth a search
-const MOST = 6;
+const DELAY = 120; // milliseconds after the last key
+const MIN_LENGTH = 3; // characters
+const MAX_SUGGESTIONS = 6;
 
 /** @typedef {import("./api.js").Similar} Similar */
 
@@ -18,7 +18,7 @@ const MOST = 6;
  */
 export function suggestions(box, choose) {
   const list = el("ul", { class: "suggestions", role: "listbox", id: freshId(),
-    "aria-label": "Similar questions", hidden: true });
+    "aria-label": "Suggestions", hidden: true });
   /** @type {Similar[]} */
   let hits = [];
   let active = -1;
@@ -31,20 +31,20 @@ export function suggestions(box, choose) {
 
   function close() {
     clearTimeout(timer);
-    control.abort(); // what is still on its way comes too late
+    control.abort(); // drop pending requests
     show([]);
   }
 
-  /** @param {Similar[]} found */
-  function show(found) {
-    hits = found;
-    list.replaceChildren(...found.map((hit, n) => option(hit, () => pick(n))));
-    list.hidden = !found.length;
+  /** @param {Similar[]} similar */
+  function show(similar) {
+    hits = similar;
+    list.replaceChildren(...similar.map((hit, n) => option(hit, () => pick(n))));
+    list.hidden = !similar.length;
     box.setAttribute("aria-expanded", String(!list.hidden));
     mark(-1);
   }
 
-  /** @param {number} n  the option that Enter takes; -1 for none */
+  /** @param {number} n  the option that Enter chooses; -1 for none */
   function mark(n) {
     list.children[active]?.setAttribute("aria-selected", "false");
     active = n;
@@ -67,14 +67,14 @@ export function suggestions(box, choose) {
     control.abort();
     control = new AbortController();
     const { signal } = control;
-    if (typed.length < SHORTEST) return show([]);
+    if (typed.length < MIN_LENGTH) return show([]);
     try {
-      const found = await post("duplicates", { title: typed, body: "", k: MOST }, signal);
+      const { similar } = await post("duplicates", { title: typed, body: "", k: MAX_SUGGESTIONS }, signal);
       if (signal.aborted) return;
-      show(found.similar);
-      announce(found.similar.length ? plural(found.similar.length, "similar question") : "");
+      show(similar);
+      announce(similar.length ? plural(similar.length, "similar question") : "");
     } catch {
-      if (!signal.aborted) show([]); // suggestions are a help: Enter still says what is wrong
+      if (!signal.aborted) show([]); // no error here: pressing Enter shows it
     }
   }
 
@@ -92,7 +92,7 @@ export function suggestions(box, choose) {
 
   box.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(ask, PAUSE);
+    timer = setTimeout(ask, DELAY);
   });
   box.addEventListener("keydown", onKey);
   box.addEventListener("blur", close);
@@ -102,7 +102,7 @@ export function suggestions(box, choose) {
 /** @param {Similar} hit @param {() => void} pick */
 function option(hit, pick) {
   return el("li", { role: "option", id: freshId(), "aria-selected": "false",
-    // before the box loses the focus, which closes the list
+    // keep the focus in the box: losing it closes the list
     on: { mousedown: (event) => event.preventDefault(), click: pick } },
   el("span", { class: "suggestion-title" }, marked(hit.title || hit.excerpt, hit.words)),
   el("span", { class: "suggestion-facts" }, likelihoodBadge(hit.duplicate_probability, 0.5),

@@ -1,21 +1,21 @@
-// A classic script: it runs before the page is painted. theme-switch.js is its other half.
+// A classic script, so that it runs before the first paint. app.js has the button that sets the theme.
 "use strict";
 (() => {
-  const wishesDark = matchMedia("(prefers-color-scheme: dark)");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
-  /** @returns {string | null} what the reader chose; null to follow the system */
+  /** @returns {string | null} the chosen theme; null to follow the system */
   function chosen() {
     try {
       return localStorage.getItem("askonce-theme");
     } catch {
-      return null; // storage is switched off
+      return null; // storage is disabled
     }
   }
 
   function apply() {
-    document.documentElement.dataset.theme = chosen() ?? (wishesDark.matches ? "dark" : "light");
+    document.documentElement.dataset.theme = chosen() ?? (prefersDark.matches ? "dark" : "light");
   }
 
   apply();
-  wishesDark.addEventListener("change", apply);
+  prefersDark.addEventListener("change", apply);
 })();

@@ -4,8 +4,8 @@ import { el } from "./dom.js";
 import { acceptedFact, dateFact, facts, tagsFact, votesFact } from "./facts.js";
 import { plural } from "./format.js";
 import { notice } from "./panel.js";
-import { quoted } from "./quoted.js";
 import { address } from "./route.js";
+import { quoted } from "./words.js";
 
 /** @typedef {import("./api.js").Thread} Thread @typedef {import("./api.js").FullPost} FullPost */
 
@@ -13,9 +13,9 @@ import { address } from "./route.js";
 export const loadThread = (id, signal) => get(`posts/${encodeURIComponent(id)}`, {}, signal);
 
 /**
- * What unfolds below a hit: the question's text, then its answers.
+ * The expanded content of a hit: the question's text, then its answers.
  * @param {Thread} thread
- * @param {string[]} words  to mark
+ * @param {string[]} words  to highlight
  */
 export function threadParts(thread, words) {
   const { post, answers } = thread;
@@ -47,7 +47,7 @@ function answerOf(answer, words) {
 
 /** @param {Thread} thread */
 function noAnswer({ duplicate_of: original }) {
-  return original ? "Answered where it was asked first." : "Nobody has answered this question yet.";
+  return original ? "See the original question for answers." : "No answers yet.";
 }
 
 /** @param {Thread} thread */
@@ -56,7 +56,7 @@ function relations({ duplicate_of: original, duplicates }) {
   return el("p", { class: "relations" },
     original && ["Marked as a duplicate of ", postLink(original, "an earlier question"), ". "],
     duplicates.length > 0 && [
-      "Also asked as ",
+      "Duplicates: ",
       ...duplicates.flatMap(({ id, title }, n) => [n ? ", " : "", postLink(id, title || "untitled")]),
       ".",
     ]);

@@ -1,0 +1,128 @@
+"""Probabilities and blends fitted on data whose truth is known."""
+
+import numpy as np
+import pytest
+
+from askonce.index.lexical import LexicalIndex
+from askonce.ranking.calibration import (
+    Evidence,
+    ShownList,
+    fit_calibration,
+    gather_evidence,
+    judge_calibration,
+)
+from askonce.ranking.fusion import Fusion
+from askonce.ranking.stages import Candidates
+from askonce.ranking.votes import VotedList, conditional_slopes, doublings, fit_votes
+from askonce.types import Post
+
+
+def evidence(count=20_000, seed=1):
+    """Scores of which the first tells the truth by a known logistic law and the second nothing."""
+    rng = np.random.default_rng(seed)
+    scores = np.stack([rng.normal(10, 4, count), rng.normal(size=count)], axis=1)
+    true = 1 / (1 + np.exp(-(0.5 * scores[:, 0] - 8)))
+    same = (rng.random(count) < true).astype(float)
+    return Evidence(("bm25", "vectors"), scores, same, np.ones(count))
+
+
+def test_the_law_is_found():
+    calibration = fit_calibration(evidence())
+    assert calibration.intercept == pytest.approx(-8, abs=0.4)
+    assert calibration.slopes["bm25"] == pytest.approx(0.5, abs=0.03)
+    assert calibration.slopes["vectors"] == pytest.approx(0, abs=0.06)
+    judged = judge_calibration(calibration, evidence(seed=2))
+    assert judged["ECE"] < 0.01
+    assert judged["Brier"] < judged["Brier of the prior"]
+    for tenth in (0.1, 0.5, 0.8):
+        assert judged[f"true at {tenth}"] == pytest.approx(tenth + 0.05, abs=0.06)
+
+
+def test_the_mean_probability_is_the_prior():
+    known = evidence(2000)
+    known = Evidence(known.names, known.scores, known.same, 1 + 9 * (1 - known.same))
+    calibration = fit_calibration(known)
+    told = [
+        calibration.probability(dict(zip(known.names, row, strict=True))) for row in known.scores
+    ]
+    assert np.average(told, weights=known.weight) == pytest.approx(known.prior, rel=1e-3)
+
+
+def test_no_score_speaks_against_a_candidate():
+    known = evidence(2000)
+    turned = Evidence(known.names, -known.scores, known.same, known.weight)
+    slopes = fit_calibration(turned).slopes
+    assert all(slope >= 0 for slope in slopes.values())
+    assert slopes["bm25"] == 0
+
+
+def shown(query, texts, right, bm25):
+    posts = {f"p{n}": Post(f"p{n}", text) for n, text in enumerate(texts)}
+    candidates = Candidates(list(posts), {"bm25": np.array(bm25, float)})
+    return ShownList(query, Fusion().join(candidates), right, 2.0), posts
+
+
+def test_evidence_is_what_is_shown_and_no_unmarked_copy():
+    texts = ["the flat tyres", "a flat tyre repaired", "tyres"]
+    one, posts = shown("flat tyre", texts, {"p1"}, [3, 2, 1])
+    known = gather_evidence([one], posts, LexicalIndex().terms)
+    assert known.names == ("bm25", "shared")
+    assert known.scores[:, 0].tolist() == [2, 1]  # the first has the same words: no evidence
+    assert known.scores[:, 1].tolist() == [2 / 3, 0.5]  # of words that carry meaning
+    assert known.same.tolist() == [1, 0]
+    assert known.weight.tolist() == [2, 2]
+    assert known.prior == 0.5
+
+
+def test_nothing_marked_gives_no_evidence():
+    one, posts = shown("flat tyre", ["a chain", "a tyre"], set(), [2, 1])
+    assert gather_evidence([one], posts, LexicalIndex().terms) is None
+    assert gather_evidence([], {}, LexicalIndex().terms) is None
+
+
+def rankings(of_score, of_votes, count=2000, seed=1):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        scores, votes = rng.normal(size=20), rng.integers(0, 6, 20).astype(float)
+        logits = of_score * scores + of_votes * votes
+        right = rng.choice(20, p=np.exp(logits) / np.exp(logits).sum())
+        found.append(VotedList(scores, votes, np.arange(20) == right))
+    return found
+
+
+def voted(accepted, others, questions=30):
+    """The answers of questions whose accepted answer has so many votes, and the others these."""
+    return [
+        [
+            Post(f"a{n}-{k}", kind="answer", parent=f"q{n}", score=votes, accepted=k == 0)
+            for k, votes in enumerate([accepted, *others])
+        ]
+        for n in range(questions)
+    ]
+
+
+def test_slopes_of_score_and_votes_are_found():
+    slopes = conditional_slopes(rankings(1.5, 0.6))
+    assert slopes.tolist() == pytest.approx([1.5, 0.6], abs=0.1)
+
+
+def test_a_blend_orders_as_the_votes_did():
+    blend = fit_votes(voted(7, [1, 3]), rankings(1.5, 0.6))
+    assert blend.votes == pytest.approx(0.4, abs=0.05)
+    lead = doublings(7) - (doublings(1) + doublings(3)) / 2
+    assert blend.accepted == pytest.approx(blend.votes * lead)
+    assert blend.bonus(15, True) > blend.bonus(15, False) > blend.bonus(2, False) > 0
+    assert blend.bonus(-2, False) < 0
+
+
+def test_votes_that_tell_nothing_weigh_nothing():
+    assert fit_votes(voted(3, [3]), rankings(1.5, 0.0)).votes == pytest.approx(0, abs=0.05)
+
+
+def test_without_votes_there_is_no_blend():
+    known = rankings(1.5, 0.6, count=50)
+    assert fit_votes(voted(7, []), known) is None  # one answer each: nothing to compare
+    assert fit_votes(voted(7, [1], questions=3), known) is None
+    assert fit_votes(voted(7, [1]), known[:3]) is None
+    assert fit_votes(voted(None, [None]), known) is None

@@ -1,0 +1,62 @@
+"""The tutorial's commands and Python run in order; other pages name commands that exist."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import typer
+
+from askonce.cli import app
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("operating", "training"))]
+PAGES += [ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "scale", "tutorial")]
+
+
+def blocks(text, language):
+    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+
+
+def test_the_commands_run(tmp_path):
+    script = "\n".join(
+        ["set -eu", f'askonce() {{ {sys.executable} -m askonce.cli "$@"; }}', *blocks(TEXT, "sh")]
+    )
+    run = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "Wheel keeps losing air" in run.stdout  # of bicycles
+    assert "Chain skips under load" in run.stdout  # of the archive that the tutorial makes
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert {row["model"] for row in figures} == {"random", "bm25", "tfidf"}
+    assert "bm25" in (tmp_path / "report.html").read_text()
+    assert re.search(r"MAP +\d\.\d+", run.stdout)
+
+
+def test_the_python_runs(tmp_path):
+    (code,) = blocks(TEXT, "python")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
+
+
+def command_lines():
+    for path in PAGES:
+        for block in blocks(path.read_text("utf-8"), "sh"):
+            for line in re.sub(r"\\\n", " ", block).splitlines():
+                if found := re.match(r"(?:askonce|.* -m askonce\.cli) ([^$]*)$", line):
+                    yield path.name, shlex.split(found[1], comments=True)
+
+
+def test_the_command_line_takes_what_the_docs_write():
+    """Names of commands and options, and the kinds of their values; nothing is run."""
+    group, wrong = typer.main.get_command(app), []
+    for page, words in command_lines():
+        try:
+            name, command, rest = group.resolve_command(typer.Context(group), words)
+            command.make_context(name, rest)
+        except Exception as error:
+            wrong.append(f"{page}: askonce {shlex.join(words)}: {error}")
+    assert not wrong
