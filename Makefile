@@ -18,7 +18,7 @@ setup: $(READY) ## Make .venv with the package, its extras and the development t
 # Torch comes pinned from constraints.txt: unpinned, pip pulls gigabytes of CUDA.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[7z,demo,milvus,minilm,plots,postgres,tensorboard,tune,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[7z,demo,milvus,minilm,postgres,tensorboard,tune,dev]'
 	touch $(READY)
 
 demo: $(READY) ## Import InsuranceQA, serve it, train beside, swap the better ranker in (ONCE=1: one answer)
@@ -59,7 +59,7 @@ docs: $(READY) ## Write the generated reference pages anew
 constraints: ## Update every pinned version but torch's, then look at the diff
 	rm -rf $(VENV)-pin && $(PYTHON) -m venv $(VENV)-pin
 	grep '^torch==' constraints.txt > $(VENV)-pin/torch.txt
-	$(VENV)-pin/bin/pip install --quiet -c $(VENV)-pin/torch.txt -e '.[7z,demo,fuzz,milvus,minilm,plots,postgres,ray,tensorboard,tune,dev]'
+	$(VENV)-pin/bin/pip install --quiet -c $(VENV)-pin/torch.txt -e '.[7z,demo,fuzz,milvus,minilm,postgres,ray,tensorboard,tune,dev]'
 	(cat $(VENV)-pin/torch.txt; $(VENV)-pin/bin/pip freeze --exclude-editable | grep -v '^torch==' | sort) > constraints.txt
 	rm -rf $(VENV)-pin
 

@@ -46,9 +46,9 @@ def training(given: argparse.Namespace) -> dict[str, Any]:
     """Dev MAP after one epoch: the difference of two processes beside the spread over seeds."""
     maps = {
         processes: [
-            launched(given, processes, "train", TRAINED, "train.epochs=1", f"train.seed={seed}")[
-                -1
-            ]["dev"]["MAP"]
+            launched(
+                given, processes, "train-recipe", TRAINED, "train.epochs=1", f"train.seed={seed}"
+            )[-1]["dev"]["MAP"]
             for seed in SEEDS
         ]
         for processes in (1, 2)

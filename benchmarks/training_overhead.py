@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +24,7 @@ from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
 from askonce.training.epochs import OPTIMISERS, group_losses, train
+from askonce.training.events import Epoch, Event, Step
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.training.sampling import GroupSampler
 from askonce.types import Dataset, Pool, Post
@@ -98,16 +98,16 @@ def overhead(name: str, questions: int, epochs: int) -> dict[str, float]:
     plain: list[float] = []
     begin = 0.0
 
-    def tell(kind: str, figures: dict[str, Any]) -> None:
+    def on_event(event: Event) -> None:
         nonlocal begin
-        if kind == "epoch":
-            plain.append(run(figures["epoch"]))
+        if isinstance(event, Epoch):
+            plain.append(run(event.epoch))
             begin = time.perf_counter()
-        elif figures["done"] == figures["of"]:
+        elif isinstance(event, Step) and event.done == event.total:
             looped.append(time.perf_counter() - begin)
 
     with tempfile.TemporaryDirectory() as folder:
-        train(ranker, dataset, recipe, Path(folder), tell)
+        train(ranker, dataset, recipe, Path(folder), on_event)
     steps = -(-questions // recipe.train.batch_size)
     looped, plain = looped[1:], plain[1:]  # the first epoch also splits every text into words
     return {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from askonce.bench.data import Setup
 from askonce.bench.report.inside import scenes
-from askonce.bench.setup import Setup
 from askonce.bench.store import Store, write_json
 from askonce.evaluation import METRICS, evaluate, pools_to_qrels, pools_to_run, write_run
 from askonce.ranker import Ranker
@@ -109,7 +109,7 @@ def put(store, dataset, row):
     vectors = np.random.default_rng(3).normal(size=(len(lexicon.vocabulary), 6))
     ranker = Ranker.create(model, lexicon, vectors.astype(np.float32), options)
     stir(ranker)
-    folder = store.place("csv", row, 1)
+    folder = store.cell_folder("csv", row, 1)
     (folder / "runs").mkdir(parents=True)
     ranker.save(folder / "ranker")
     pools = dataset.splits["test"]

@@ -6,15 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from askonce.bench.cell import CellPlan, run_cell
-from askonce.bench.names import default_names, row_of
+from askonce.bench.cell import run_cell
+from askonce.bench.data import bench_data, quick_sample
+from askonce.bench.plan import Bench, CellPlan, default_names, planned_rows, row_of
 from askonce.bench.rows.cross_encoder import _placed
 from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
-from askonce.bench.run import Bench, epoch_line, rows_of
-from askonce.bench.setup import bench_data, fewer
+from askonce.bench.run import epoch_line
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.files import locked
+from askonce.training.events import Epoch, ignore
 from askonce.types import Dataset, Pool, Post
 
 PRETRAIN = "\n[pretrain]\nepochs = 2\n"
@@ -22,7 +23,7 @@ PRETRAIN = "\n[pretrain]\nepochs = 2\n"
 
 def cell(setup, model, seed=1):
     Store.make(setup.store, setup.quick)
-    return run_cell(CellPlan(setup, "csv", model, seed), lambda kind, figures: None)
+    return run_cell(CellPlan(setup, "csv", model, seed), ignore)
 
 
 def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, place, recipe_writer):
@@ -57,7 +58,7 @@ def test_two_benches_are_not_at_work_on_one_cell(setup):
     first = cell(setup, "hyperqa")
     shutil.rmtree(first.folder)
     with locked(first.folder.with_name(".1.lock"), "held"):
-        with pytest.raises(AskonceError, match="another bench is at work on csv · hyperqa · seed"):
+        with pytest.raises(AskonceError, match="another bench is running csv · hyperqa · seed"):
             cell(setup, "hyperqa")
         assert cell(setup, "hyperqa", seed=2).seed == 2
     assert cell(setup, "hyperqa").seed == 1
@@ -86,17 +87,22 @@ def test_quick_cells_are_few_whatever_the_pools(count, size, learned, ranked):
     posts = tuple(Post(f"p{n}", title="t") for n in range(size))
     pools = tuple(Pool(Post(f"q{n}", title="t"), posts, (1,) * size) for n in range(count))
     dataset = Dataset("d", {"train": pools, "test": pools})
-    found = fewer(dataset, {"test": "trec"}).splits
+    found = quick_sample(dataset, {"test": "trec"}).splits
     assert (len(found["train"]), len(found["test"])) == (learned, ranked)
     assert len({pool.query.id for pool in found["train"]}) == learned
 
 
 def test_quick_cells_read_few_posts_beside_the_pools(monkeypatch):
-    monkeypatch.setattr("askonce.bench.setup.QUICK_CORPUS", 2)
+    monkeypatch.setattr("askonce.bench.data.QUICK_CORPUS", 2)
     posts = [Post(f"p{n}", title=f"t{n}") for n in range(9)]
     pool = Pool(Post("q", title="t"), (posts[7], posts[3]), (1, 0))
     dataset = Dataset("d", {"train": (pool,), "test": (pool,)}, corpus=posts)
-    assert [p.id for p in fewer(dataset, {"test": "trec"}).corpus] == ["p3", "p7", "p0", "p1"]
+    assert [p.id for p in quick_sample(dataset, {"test": "trec"}).corpus] == [
+        "p3",
+        "p7",
+        "p0",
+        "p1",
+    ]
 
 
 def test_fusion_of_two_runs_by_hand():
@@ -137,7 +143,7 @@ def test_a_fusion_needs_its_parts(setup):
 
 def test_parts_of_fusions_are_run_too(setup):
     bench = Bench(setup, ["csv"], ["tfidf+bm25+hyperqa"])
-    rows = rows_of(bench, bench_data("csv", setup))
+    rows = planned_rows(bench, bench_data("csv", setup))
     assert [row.label for row in rows] == ["tfidf", "bm25", "hyperqa", "tfidf+bm25+hyperqa"]
     assert [row.seeded for row in rows] == [False, False, True, True]
 
@@ -203,13 +209,10 @@ def test_minilm_comes_with_its_weights(setup):
 
 def test_an_epoch_in_one_line():
     dev = {"MAP": 0.51236, "P@1": 0.25, "MRR": 0.6}
-    assert (
-        epoch_line({"epoch": 3, "loss": 1.0, "dev": dev})
-        == "epoch 3  dev MAP 0.5124  dev P@1 0.2500"
-    )
+    assert epoch_line(Epoch(3, False, 1.0, dev)) == "epoch 3  dev MAP 0.5124  dev P@1 0.2500"
     first = {"epoch": 1, "loss": 5.0, "perplexity": 179.23, "unigram_perplexity": 900.0, "dev": dev}
     told = "pre-training, epoch 1  perplexity 179.2  dev MAP 0.5124  dev P@1 0.2500"
-    assert epoch_line(first) == told
+    assert epoch_line(Epoch.of(first, best=True)) == told
     readers = {"epoch": 2, "rightward_perplexity": 620.04, "leftward_perplexity": 640.0}
     told = "pre-training, epoch 2  rightward perplexity 620.0  leftward perplexity 640.0"
-    assert epoch_line(readers) == told
+    assert epoch_line(Epoch.of(readers, best=True)) == told

@@ -1,19 +1,40 @@
-"""Charts, clouds, strips, heat maps and prose, drawn from values given by hand."""
+"""Charts, clouds, strips, heat maps and tables, drawn from values given by hand."""
 
+import json
 import math
 import re
+import subprocess
+import sys
+from html import unescape
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askonce.bench.report.axes import NAME_HEIGHT, Axis, Scale, spread
-from askonce.bench.report.charts import Bar, Panel, Series, bar_chart, line_chart, panels
+from askonce.bench.report.blocks import (
+    RotatingClouds,
+    Span,
+    Strip,
+    Strips,
+    Table,
+    common_scale,
+)
+from askonce.bench.report.charts import (
+    Axis,
+    Bar,
+    BarChart,
+    Cloud,
+    CloudChart,
+    HeatMap,
+    LineChart,
+    Panel,
+    PanelChart,
+    Series,
+)
+from askonce.bench.report.document import block_html, block_markdown
+from askonce.bench.report.drawing import LABEL_GAP, draw, separated
 from askonce.bench.report.figures import embedding_map
-from askonce.bench.report.heat_map import heat_map
-from askonce.bench.report.point_cloud import Cloud, TurningClouds, flat
-from askonce.bench.report.prose import Prose, Span, plain
-from askonce.bench.report.strips import Strip, common_scale, strips
+from askonce.bench.report.plots import svg
 
 
 def test_maps_are_the_same_each_time():
@@ -25,44 +46,60 @@ def test_maps_are_the_same_each_time():
 def test_clouds_are_drawn_to_scale():
     points = np.array([[0.0, 0.0], [10.0, 5.0]])
     cloud = Cloud("c", points, np.array([0, 1]), ["a", "b<"], [(0, 1)])
-    drawn = flat([cloud])
-    assert "M10.0 146.0L450.0 366.0" in drawn  # width over height as in the points
-    assert "b&lt;" in drawn
-    block = TurningClouds("t", "", [cloud._replace(points=np.array([[0, 0, 0], [1, 1, 1.0]]))])
-    assert "&quot;lines&quot;:[[0,1]]" in block.html()
+    axes = draw(CloudChart([cloud])).axes[0]
+    (line,) = axes.lines
+    assert line.get_xydata().tolist() == points.tolist()
+    assert axes.get_aspect() == 1  # width over height as in the points
+    assert "b&lt;" in svg(CloudChart([cloud]), "")
+    block = RotatingClouds("t", "", [cloud._replace(points=np.array([[0, 0, 0], [1, 1, 1.0]]))])
+    (data,) = re.findall(r'data-cloud="([^"]*)"', block_html(block))
+    assert json.loads(unescape(data))["lines"] == [[0, 1]]
 
 
-def test_strips_colour_words_by_their_share_of_the_scale():
+def test_strips_shade_words_by_their_share_of_the_scale():
     groups = [("h", [Strip("s", ["a", "b", "c<", "d"], {"w": [1.0, 2.0, 3.0, 0.0]})])]
     assert common_scale(groups) == {"w": (1.0, 3.0)}
-    drawn = strips(groups, common_scale(groups))
-    assert re.findall(r'fill-opacity="([\d.]+)"', drawn) == ["0.060", "0.430", "0.800", "0.000"]
-    assert re.findall(r'fill-opacity="([\d.]+)"', strips(groups)) == [
-        "0.307",
-        "0.553",
-        "0.800",
-        "0.000",
+    drawn = block_html(Strips("t", "", groups, common_scale(groups)))
+    assert _shades(drawn) == ["0.060", "0.430", "0.800", "0.000"]
+    assert _shades(block_html(Strips("t", "", groups))) == ["0.307", "0.553", "0.800", "0.000"]
+    assert 'title="c&lt; · w 3.0000">c&lt;<' in drawn
+    long = Strip("s", ["word"] * 100, {"f": [0.5] * 100, "o": [0.1] * 100})
+    assert len(_shades(block_html(Strips("t", "", [("", [long])])))) == 120  # sixty words, two rows
+
+
+def _shades(drawn):
+    return re.findall(r"background:rgb\(47 126 216 / ([\d.]+)\)", drawn)
+
+
+def test_strips_in_markdown_have_their_darkest_words_in_bold(tmp_path):
+    strip = Strip("s", ["a_b", "c"], {"f": [1.0, 0.1], "o": [0.1, 1.0]})
+    assert block_markdown(Strips("t", "", [("why", [strip])]), tmp_path).splitlines() == [
+        "| text | words, the darkest in bold |",
+        "|---|---|",
+        "| **why** |  |",
+        "| s, f | **a\\_b** c |",
+        "| s, o | a\\_b **c** |",
     ]
-    assert "<title>c&lt; · w 3.0000</title>" in drawn
-    long = strips([("", [Strip("s", ["word"] * 100, {"f": [0.5] * 100, "o": [0.1] * 100})])])
-    assert long.count("<rect") == 120  # sixty words, two rows
-    assert max(float(x) for x in re.findall(r'<rect x="([\d.]+)"', long)) < 1000
 
 
 def test_heat_maps_tell_more_from_less():
-    drawn = heat_map(["a", "b"], ["c"], [[0.5], [-1.0]])
-    assert re.findall(r'fill="(#\w+)" fill-opacity="([\d.]+)"', drawn) == [
-        ("#2f7ed8", "0.490"),
-        ("#d1495b", "0.950"),
+    drawn = svg(HeatMap(["a", "b"], ["c$d", "e$"], [[0.5, 0.0], [-1.0, 0.0]]), "")
+    assert re.findall(r"fill: (#\w+); opacity: ([\d.]+)", drawn) == [
+        ("#2f7ed8", "0.49"),
+        ("#2f7ed8", "0.03"),
+        ("#d1495b", "0.95"),
+        ("#2f7ed8", "0.03"),
     ]
+    assert "<title>b · c$d -1.0000</title>" in drawn
+    assert ">c$d<" in drawn  # no formula
 
 
-def test_prose_in_both_forms(tmp_path):
-    rows = [[plain("a | b")], [plain("x<y"), [Span("so*", "bold"), Span("it", "under")]]]
-    table = Prose("t", "", ["p", "q"], rows)
-    assert "<td colspan=2><b>a | b</b></td>" in table.html()
-    assert "<td>x&lt;y</td><td><b>so*</b> <u>it</u></td>" in table.html()
-    assert table.markdown(tmp_path, "n").splitlines() == [
+def test_sentences_in_both_forms(tmp_path):
+    rows = [["a | b"], ["x<y", [Span("so*", "bold"), Span("it", "under")]]]
+    table = Table("t", "", ["p", "q"], rows, quotes=True)
+    assert '<td colspan="2"><b>a | b</b></td>' in block_html(table)
+    assert "<td>x&lt;y</td><td><b>so*</b> <u>it</u></td>" in block_html(table)
+    assert block_markdown(table, tmp_path).splitlines() == [
         "| p | q |",
         "|---|---|",
         "| **a \\| b** |  |",
@@ -70,37 +107,64 @@ def test_prose_in_both_forms(tmp_path):
     ]
 
 
-def test_charts_are_text_that_escapes_names():
-    drawn = line_chart(
-        [Series("a<b", [(1.0, 0.5)], [0.9]), Series("c", [(0.0, 2.0), (3.0, 4.0)], dotted=True)],
-        Axis("x"), Axis("y", log=True), {"r&s": 1.0},
+def _charts():
+    return (
+        LineChart(
+            [Series("a<b", [(1.0, 0.5)], [0.9]), Series("c", [(0.0, 2.0), (3, 4)], dotted=True)],
+            Axis("x"), Axis("y", log=True), {"r&s": 1.0},
+        ),
+        BarChart([Bar("a<b", 0.0, "0 s"), Bar("c", 2.0, "2 s")], "seconds"),
+        PanelChart([Panel("a<b", [[(1.0, 0.5)]]), Panel("c", [[(1, 0.5)]])], Axis("x"), Axis("")),
     )  # fmt: skip
-    drawn += bar_chart([Bar("a<b", 0.0, "0 s"), Bar("c", 2.0, "2 s")], "seconds")
-    drawn += panels([Panel("a<b", [[(1.0, 0.5)]]), Panel("c", [[(1.0, 0.5)]])], Axis("x"), Axis(""))
+
+
+def test_charts_are_text_that_escapes_names():
+    drawn = "".join(svg(chart, "") for chart in _charts())
     assert "nan" not in drawn
     assert "a<b" not in drawn
-    assert drawn.count("a&lt;b") == 6  # a title and a name of line, bar and panel
+    assert drawn.count("a&lt;b") == 6  # a tooltip and a name of line, bar and panel
     assert "r&amp;s" in drawn
+
+
+def test_charts_take_the_colour_of_the_page_and_share_no_ids():
+    for chart in _charts():
+        drawn = svg(chart, "")
+        assert drawn == svg(chart, "")  # deterministic
+        assert "fill: currentColor" in drawn
+        assert not re.search("#000000|#010203|fill: #ffffff|url\\(|<metadata", drawn)
+        assert all(re.fullmatch("m[0-9a-f]+", name) for name in re.findall(r' id="(.*?)"', drawn))
+
+
+def test_matplotlib_is_loaded_only_to_draw():
+    code = (
+        "import sys, askonce.bench.report.document as d, askonce.bench.run; d.FIGURES.names();"
+        "sys.exit(any(m.partition('.')[0] == 'matplotlib' for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 finite = st.floats(-1e6, 1e6)
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(finite, min_size=1, max_size=20), st.booleans())
 def test_scales_hold_their_values_and_grid_lines(values, log):
     if log:
         values = [abs(value) + 1e-3 for value in values]
-    scale = Scale.over(values, Axis("x", log=log))
-    ticks = scale.ticks()
-    assert all(0 <= scale.share(value) <= 1 for value in values)
-    assert all(-1e-9 <= scale.share(place) <= 1 + 1e-9 for place, _ in ticks)
-    assert len({text for _, text in ticks}) == len(ticks) <= 13
+    points = [(float(n), value) for n, value in enumerate(values)]
+    (axes,) = draw(LineChart([Series("s", points)], Axis("x"), Axis("y", log=log))).axes
+    low, high = axes.get_ylim()
+    assert all(low <= value <= high for value in values)
+    places = axes.yaxis.get_majorticklocs()
+    ticks = zip(places, axes.yaxis.get_major_formatter().format_ticks(places), strict=True)
+    shown = [text for place, text in ticks if low <= place <= high]
+    assert 0 < len(set(shown)) == len(shown) <= 13
 
 
 @given(st.lists(st.floats(0, 300), max_size=20))
 def test_names_never_cover_each_other(heights):
-    found = spread(heights, 350.0)
+    found = separated(heights, 350.0)
     gaps = [b - a for a, b in zip(sorted(found), sorted(found)[1:], strict=False)]
-    assert all(gap >= NAME_HEIGHT - 1e-6 for gap in gaps)
+    assert all(gap >= LABEL_GAP - 1e-6 for gap in gaps)
     assert all(height <= 350 for height in found)
     assert all(math.isfinite(height) for height in found)

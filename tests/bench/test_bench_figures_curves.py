@@ -17,6 +17,7 @@ from askonce.bench.report.figures.answer_length import (
 from askonce.bench.report.figures.cabin_variants import gain
 from askonce.bench.report.figures.parameters import PRINTED, counted
 from askonce.bench.report.figures.pretraining_curves import curve
+from askonce.bench.report.plots import svg
 from askonce.bench.store import Store, write_json
 from askonce.data.benchmarks import load_dataset
 from askonce.evaluation import METRICS
@@ -51,7 +52,7 @@ def row(name):
 
 def put(store, dataset, model, values, seed=1, kind="trained", seconds=(), before=(), **facts):
     """A cell in which all metrics of a question have its value."""
-    folder = store.place(dataset, model, seed)
+    folder = store.cell_folder(dataset, model, seed)
     (folder / "ranker").mkdir(parents=True)
     (folder / "pretrained").mkdir()
     queries = values if isinstance(values, dict) else {f"q{n}": v for n, v in enumerate(values)}
@@ -94,10 +95,14 @@ def test_seconds_of_an_epoch_are_a_median_without_the_first(store):
     put(store, "trecqa", "qrnn@model.dim=800", [0.5], seconds=(8, 12))
     put(store, "trecqa", "lstm-mlp", [0.5], seconds=(8,))  # only a first epoch
     (block,) = FIGURES["runtime"](store)
-    assert ">4.0 s<" in block.content
-    assert ">12.0 s<" in block.content
-    assert block.content.index("ctrn") < block.content.index("qrnn@model.dim=800")
-    assert "lstm-mlp" not in block.content
+    assert [bar[:3] for bar in block.chart.bars] == [
+        ("ctrn", 4.0, "4.0 s"),
+        ("qrnn@model.dim=800", 12.0, "12.0 s"),
+    ]
+    drawn = svg(block.chart, block.title)
+    assert ">4.0 s<" in drawn
+    assert ">12.0 s<" in drawn
+    assert drawn.index(">ctrn<") < drawn.index(">qrnn@model.dim=800<")
 
 
 def test_training_sets_stand_beside_each_other(store):
@@ -145,10 +150,14 @@ def test_accuracy_by_answer_length(store, tmp_path):
     put(store, "csv", "bm25", {query: 0.5 for query in lengths}, kind="baseline")
     assert FIGURES["answer-length"](store) == []  # nobody knows where its texts are
     store.remember_data("csv", folder)
-    picture, table = FIGURES["answer-length"](store)
+    plot, table = FIGURES["answer-length"](store)
     assert table.header == ["model", "≤7 (20)", ">7 (20)"]
     assert rows_of(table) == {"hyperqa": ["1.000", "0.000"], "bm25": ["0.500", "0.500"]}
-    assert picture.content.count("<circle") == 4
+    assert [(line.name, line.points) for line in plot.chart.series] == [
+        ("bm25", [(0.0, 0.5), (1.0, 0.5)]),
+        ("hyperqa", [(0.0, 1.0), (1.0, 0.0)]),
+    ]
+    assert svg(plot.chart, "").count("<use ") == 4
 
 
 def test_pooling_and_pretraining(store):
@@ -193,11 +202,15 @@ def test_pretraining_by_epoch(store):
     put(store, "travel", "gru@train.rate=0.1", [0.5], before=history(900, 100))
     put(store, "travel", "cabin", [0.5], before=[{"epoch": 1, "rightward_perplexity": 9.0}])
     perplexity, ranking = FIGURES["pretraining-curves"](store)
-    assert ranking.content.count("<circle") == 4  # the epochs that all seeds of a row have
-    assert perplexity.content.count("<circle") == 2  # without epoch 0
-    assert "unigram" in perplexity.content
-    assert "gru@train.rate=0.1" in ranking.content  # of RCNN the recipe as it is was run too
-    assert "pooling" not in ranking.content
+    # the epochs that all seeds of a row have; of RCNN the recipe without changes was run too
+    assert {line.name: len(line.points) for line in ranking.chart.series} == {
+        "rcnn": 2,
+        "gru@train.rate=0.1": 2,
+    }
+    assert [len(line.points) for line in perplexity.chart.series] == [1, 1]  # without epoch 0
+    assert perplexity.chart.references == {"unigram": 300.0}
+    assert ">unigram<" in svg(perplexity.chart, "")
+    assert svg(ranking.chart, "").count("<use ") == 4
     points, errors = curve(
         [history(900, 100, 50), history(900, 200)], lambda record: record["perplexity"]
     )
@@ -214,11 +227,15 @@ def test_quality_by_dimension(store):
     put(store, "wikiqa", "hyperqa", [0.7], 1)  # of 300, by its own settings
     put(store, "wikiqa", "hyperqa", [0.5], 2)
     (block,) = FIGURES["dimensions"](store)
-    assert block.content.count("<circle") == 3
-    assert "cosineqa" not in block.content
-    assert ">bm25<" in block.content
-    assert ">MP-CNN (paper)<" in block.content
-    assert ">300<" in block.content
+    (line,) = block.chart.series
+    assert line.name == "hyperqa"
+    assert dict(line.points) == pytest.approx({50.0: 0.25, 100.0: 0.5, 300.0: 0.6})
+    assert line.errors == pytest.approx([0.0, 0.0, 0.1414], abs=1e-4)
+    drawn = svg(block.chart, block.title)
+    assert drawn.count("<use ") == 3
+    assert ">bm25<" in drawn
+    assert ">MP-CNN (paper)<" in drawn
+    assert ">300<" in drawn
 
 
 def test_parameters_in_the_papers_sizes(store):
@@ -289,13 +306,14 @@ def test_gains_of_cabin(store):
     put(store, "wikiqa", "cabin@model.jump=false", wavy(0.60))
     put(store, "wikiqa", "cabin@pretrain=false@model.freeze_lm=false", wavy(0.66))
     put(store, "wikiqa", "cabin@model.hidden=50", wavy(0.55))
-    picture, table = FIGURES["cabin-variants"](store)
+    plot, table = FIGURES["cabin-variants"](store)
     assert rows_of(table) == {
         "cabin@model.hidden=50": ["0.550", "+20.00 % *", "–"],
         "CABIN-J, no context jump": ["0.600", "+10.00 % *", "+3.21 %"],
         "CABIN-P, no pre-training": ["0.660", "+0.00 %", "+4.55 %"],
     }
-    assert picture.content.count("<rect") == 4
+    assert [bar.name for bar in plot.chart.bars if bar.highlighted] == ["CABIN"]
+    assert svg(plot.chart, "").count("<title>") == 4  # one per bar
     assert gain(0.8845, 0.8450) == pytest.approx(4.67, abs=0.01)
 
 
@@ -304,9 +322,16 @@ def test_learning_curves_have_a_line_for_each_seed(store):
     put(store, "wikiqa", "hyperqa", [0.5], 2, seconds=(1, 1))
     put(store, "wikiqa", "ctrn", [0.5], seconds=(1, 1))
     (block,) = FIGURES["learning-curves"](store)
-    assert block.content.count('stroke-width="1.5"') == 3
-    assert block.content.count("<circle") == 3  # epoch 2 of each
-    assert block.content.count("<g transform") == 2
+    assert {panel.name: len(panel.lines) for panel in block.chart.panels} == {
+        "ctrn": 1,
+        "hyperqa": 2,
+    }
+    marked = [point for panel in block.chart.panels for point in panel.marked]
+    assert marked == [(2.0, 0.2)] * 3
+    drawn = svg(block.chart, block.title)
+    assert drawn.count("stroke-width: 1.5") == 3
+    assert drawn.count("<use ") == 3  # epoch 2 of each
+    assert drawn.count("<title>") == 2
 
 
 def test_a_report_without_the_data(store, tmp_path):
@@ -330,7 +355,7 @@ def test_the_page_begins_with_a_line_for_each_kind_of_figure(store):
     lines = [re.sub("<[^>]+>", "", line) for line in contents.split("</p>")]
     assert "Seconds per epoch: trecqa · wikiqa" in lines
     linked = re.findall('href="#([^"]+)"', contents)
-    assert sorted(linked) == sorted(re.findall(r"section id=(b\d+)", page))
+    assert sorted(linked) == sorted(re.findall(r'section id="(b\d+)"', page))
     assert len(linked) == len(parts)
 
 

@@ -4,10 +4,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from askonce.bench.report.blocks import Grid, Picture
+from askonce.bench.report.blocks import Plot, Span, Strips, Table
+from askonce.bench.report.document import block_html, block_markdown
 from askonce.bench.report.figures import FIGURES, attention, ctrn_gates, embedding_map, top_answers
-from askonce.bench.report.inside import first, rankings, spread
-from askonce.bench.report.prose import Span
+from askonce.bench.report.inside import evenly_spaced, rankings
+from askonce.bench.report.plots import svg
 from askonce.bench.store import Store
 
 INSIDE = (
@@ -25,19 +26,21 @@ def figures(store):
 def test_blocks_that_quote_say_so(figures):
     for name, blocks in figures.items():
         for block in blocks:
-            shown = block.html()
+            shown = block_html(block)
             assert block.quotes or not ("glue" in shown or "mend" in shown), (name, block.title)
 
 
 def test_every_figure_is_drawn(figures, tmp_path):
     for name, blocks in figures.items():
         assert blocks, name
-        for number, block in enumerate(blocks):
-            assert "nan" not in block.html()
-            assert block.markdown(tmp_path / "figures", f"{name}-{number}")
-            if isinstance(block, Picture):
-                ElementTree.fromstring(block.content)
-    assert len(list((tmp_path / "figures").glob("*.svg"))) == 9
+        for block in blocks:
+            assert "nan" not in block_html(block)
+            shown = block_markdown(block, tmp_path / "figures")
+            assert shown.startswith("| text |") == isinstance(block, Strips)
+            if isinstance(block, Plot):
+                ElementTree.fromstring(svg(block.chart, block.title))
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 6
+    assert sum(isinstance(block, Strips) for blocks in figures.values() for block in blocks) == 3
 
 
 def test_rows_whose_weights_or_texts_are_gone_are_left_out(store, put_cell, tmp_path):
@@ -45,7 +48,7 @@ def test_rows_whose_weights_or_texts_are_gone_are_left_out(store, put_cell, tmp_
     other.remember_data("csv", store.facts["data"]["csv"])
     put_cell(other, store.dataset("csv"), "ctrn")
     put_cell(other, store.dataset("csv"), "ap-cnn")
-    weights = other.place("csv", "ctrn", 1) / "ranker" / "model.safetensors"
+    weights = other.cell_folder("csv", "ctrn", 1) / "ranker" / "model.safetensors"
     weights.write_bytes(b"old")
     assert ctrn_gates.ctrn_gates(other) == []
     assert attention.attention(other)
@@ -55,27 +58,27 @@ def test_rows_whose_weights_or_texts_are_gone_are_left_out(store, put_cell, tmp_
 
 
 def test_examples_and_rows_are_chosen_the_same_way_each_time(scene):
-    assert spread("abcdefghij", 4) == ["a", "c", "f", "h"]
-    assert spread([1, 2], 4) == [1, 2]
+    assert evenly_spaced("abcdefghij", 4) == ["a", "c", "f", "h"]
+    assert evenly_spaced([1, 2], 4) == [1, 2]
     assert [pool.query.id for pool in scene.examples(3)] == [
         scene.pools[n].query.id for n in (0, 3, 6)
     ]
-    names = [row.model for row, _ in scene.opened("hyperqa", "qa-lstm", "cabin")]
+    names = [result.model for result, _ in scene.opened("hyperqa", "qa-lstm", "cabin")]
     assert names == ["hyperqa", "cabin"]
 
 
 def test_rankings_are_those_of_the_run(scene):
-    row = scene.table.lines[0]
-    run = first(row).run("test")
+    result = scene.table.results[0]
+    run = result.first.run("test")
     queries = list(run)[2:5]
-    for query, ranked in rankings(row, queries).items():
+    for query, ranked in rankings(result, queries).items():
         assert ranked == sorted(run[query], key=run[query].get, reverse=True)
         assert len(ranked) == 4
 
 
 def test_first_answers_of_two_rows(scene, figures):
     one, other = top_answers.best_two(scene)
-    means = {line.model: line.mean("MAP") for line in scene.table.lines}
+    means = {result.model: result.mean("MAP") for result in scene.table.results}
     assert means[one.model] == max(means.values())
     assert one.model.split("@")[0] != other.model.split("@")[0]
     (table,) = figures["top-answers"]
@@ -98,18 +101,18 @@ def test_lines_of_the_map_join_questions_and_their_right_answers(scene, figures)
     assert {sample.groups[b] for _, b in sample.lines} == {1}
     assert len(sample.posts) == len(sample.groups) == len({p.id for p in sample.posts})
     drawn, solid = figures["embedding-map"]
-    assert drawn.content.count("<circle") == 2 * (len(sample.posts) + 3)
+    assert svg(drawn.chart, "").count("<use ") == 2 * (len(sample.posts) + 3)  # and the legend
     assert [cloud.points.shape for cloud in solid.clouds] == [(len(sample.posts), 3)] * 2
     assert solid.clouds[0].lines == sample.lines
 
 
 def test_failures_show_the_first_right_answer_and_what_stood_above(scene, figures):
     *ties, table = figures["ties-and-failures"]
-    assert all(isinstance(block, Grid) for block in ties)
-    best = max(scene.table.lines, key=lambda line: line.mean("MAP"))
-    reciprocal = first(best).values("test", "MRR")
+    assert all(isinstance(block, Table) for block in ties)
+    best = max(scene.table.results, key=lambda result: result.mean("MAP"))
+    reciprocal = best.first.values("test", "MRR")
     worst = min(scene.pools, key=lambda pool: reciprocal[pool.query.id])
-    question, rank, right, put_first = (cell[0].text for cell in table.rows[0])
+    question, rank, right, put_first = table.rows[0]
     assert question == worst.query.text
     assert rank == f"{round(1 / reciprocal[worst.query.id])} of 4"
     assert right in {post.text for post in worst.positives}

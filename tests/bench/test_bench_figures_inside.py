@@ -11,7 +11,7 @@ from askonce.bench.report.figures import (
     rcnn_gates,
     salient_words,
 )
-from askonce.bench.report.inside import first, right_answer
+from askonce.bench.report.inside import answer_weights, right_answer
 from askonce.models.ctrn import aligned
 from askonce.models.layers.poincare import RADIUS
 from askonce.ranker import Ranker
@@ -25,8 +25,8 @@ def pair(scene):
 
 
 def opened(scene, row):
-    line = next(line for line in scene.table.lines if line.model == row)
-    return Ranker.load(first(line).ranker)
+    result = next(result for result in scene.table.results if result.model == row)
+    return Ranker.load(result.first.ranker)
 
 
 def test_rcnn_strips_show_the_scalar_gate(scene, pair):
@@ -47,7 +47,7 @@ def test_rcnn_strips_show_the_scalar_gate(scene, pair):
             wanted.append(1 - float(gate))
     assert strip.label == "body"
     assert 0.0 in wanted
-    assert strip.rows["1 - λ"] == pytest.approx(wanted, abs=1e-5)
+    assert strip.weights["1 - λ"] == pytest.approx(wanted, abs=1e-5)
 
 
 def test_gates_by_position_average_over_the_texts_that_reach_it(scene, pair):
@@ -77,17 +77,17 @@ def test_ctrn_strips_show_own_and_lent_gates(scene, pair):
     }
     assert asked.words == lexicon.words(pair[0].title)
     assert answered.words == lexicon.words(pair[1].body)
-    assert list(answered.rows) == list(wanted)
+    assert list(answered.weights) == list(wanted)
     for name, values in wanted.items():
-        assert answered.rows[name] == pytest.approx(values.tolist(), abs=1e-6)
+        assert answered.weights[name] == pytest.approx(values.tolist(), abs=1e-6)
 
 
 def test_attention_of_answers_sums_to_one(scene, pair):
     for row in ("attentive-lstm", "ap-cnn", "cabin"):
-        words, weights = attention.answer_weights(opened(scene, row), *pair)
+        words, weights = answer_weights(opened(scene, row), *pair)
         assert len(words) == len(weights["attention"])
         assert sum(weights["attention"]) == pytest.approx(1, abs=1e-5)
-    assert list(attention.answer_weights(opened(scene, "compare-aggregate"), *pair)[1]) == [
+    assert list(answer_weights(opened(scene, "compare-aggregate"), *pair)[1]) == [
         "strength of match"
     ]
 
@@ -104,7 +104,7 @@ def test_pairs_of_words_are_the_matrix_of_attentive_pooling(scene, pair):
         weights = torch.softmax(wanted.amax(0), 0)
     found = attention.word_pairs(ranker, *pair)
     assert np.array(found) == pytest.approx(wanted.numpy(), abs=1e-5)
-    shown = attention.answer_weights(ranker, *pair)[1]["attention"]
+    shown = answer_weights(ranker, *pair)[1]["attention"]
     assert shown == pytest.approx(weights.tolist(), abs=1e-5)
 
 
@@ -119,7 +119,7 @@ def test_pairs_of_words_of_compare_aggregate_are_its_attention(scene, pair):
 
 def test_salient_words_are_those_of_most_attention(scene, pair):
     ranker = opened(scene, "cabin")
-    words, weights = attention.answer_weights(ranker, *pair)
+    words, weights = answer_weights(ranker, *pair)
     cell = salient_words.top_words(ranker, *pair, numbers=True)
     top = sorted(range(len(words)), key=lambda n: -weights["attention"][n])[:3]
     assert [n for n, span in enumerate(cell) if span.mark] == sorted(top)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from askonce.bench.run import Bench, run_bench
+from askonce.bench.plan import Bench
+from askonce.bench.run import run_bench
 from askonce.bench.store import Store
 from askonce.errors import AskonceError
 from askonce.evaluation import METRICS, evaluate
@@ -76,7 +77,7 @@ def test_a_first_seed_that_takes_long_stays_alone(setup):
 def cells_are_whole(store: Store) -> None:
     for cell in store.cells():
         assert set(cell.figures) == {"dev", "test"}
-        assert cell.record["versions"].keys() == {"askonce", "torch", "python", "machine"}
+        assert cell.versions.keys() == {"askonce", "torch", "python", "machine"}
         assert cell.facts["peak_bytes"] > 10_000_000
         assert cell.facts["pairs_per_second"] > 0
         ties = "expected" if cell.model == "random" else "trec"

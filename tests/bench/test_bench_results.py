@@ -1,16 +1,19 @@
 """What tables say, from stores written by hand."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
-from askonce.bench.report.blocks import Grid, Markup, Picture
+from askonce.bench.report.blocks import Plot, Span, Table
+from askonce.bench.report.charts import Bar, BarChart, Dot, ScatterChart
+from askonce.bench.report.document import block_html, block_markdown
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.figures.average_rank import average_rank
+from askonce.bench.report.plots import svg
 from askonce.bench.report.published import published
-from askonce.bench.report.results import public_split, summary, tables
-from askonce.bench.report.scatter import Dot, scatter
-from askonce.bench.report.table import grid
+from askonce.bench.report.results import public_split, summary_entries, tables
+from askonce.bench.report.table import result_table
 from askonce.bench.store import Store, write_json
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation import METRICS
@@ -21,7 +24,7 @@ FACTS = {"pairs_per_second": 100.0, "train_seconds": 61.0, "seconds": 70.0, "cpu
 
 def put(store, dataset, model, values, seed=1, kind="baseline", split="test", told=1, **facts):
     """A cell whose metrics all have these values, one per query."""
-    folder = store.place(dataset, model, seed)
+    folder = store.cell_folder(dataset, model, seed)
     folder.mkdir(parents=True)
     rows = {f"q{n}": [value] * len(METRICS) for n, value in enumerate(values)}
     mean = sum(values) / len(values)
@@ -49,7 +52,7 @@ def test_the_command_of_a_row_gives_all_its_seeds(store):
         put(store, "wikiqa", "bm25+cabin", [0.5], seed, "fusion")
         put(store, "wikiqa", "ctrn", [0.5], seed, "trained", seconds=900.0)  # a busy machine
     put(store, "wikiqa", "lstm-mlp", [0.5], 1, "trained", **slow)
-    found = {entry["model"]: entry["command"] for entry in summary(tables(store), store)}
+    found = {entry["model"]: entry["command"] for entry in summary_entries(tables(store), store)}
     ends = {model: told.partition("--seeds ")[2] for model, told in found.items()}
     assert ends == {
         "hyperqa": "2 --out store",
@@ -68,19 +71,21 @@ def test_means_marks_and_papers(store):
     put(store, "wikiqa", "hyperqa", [0.8] * QUERIES, 2, "trained")
     put(store, "wikiqa", "random", [0.4 + 0.2 * (n % 2) for n in range(QUERIES)])
     (table,) = tables(store)
-    assert [line.model for line in table.lines] == ["bm25", "random", "minilm", "hyperqa"]
-    line = table.lines[3]
-    assert line.summaries["MAP"].mean == pytest.approx(0.75)
-    assert line.summaries["MAP"].spread == pytest.approx(0.0707, abs=1e-3)
+    assert [result.model for result in table.results] == ["bm25", "random", "minilm", "hyperqa"]
+    line = table.results[3]
+    assert line.estimates["MAP"].mean == pytest.approx(0.75)
+    assert line.estimates["MAP"].spread == pytest.approx(0.0707, abs=1e-3)
     assert (table.mark(line, "bm25"), table.mark(line, "minilm")) == (1, -1)
-    assert table.mark(table.lines[1], "bm25") == 0
-    shown = {row[0]: row for row in grid(table).rows}
+    assert table.mark(table.results[1], "bm25") == 0
+    shown = {row[0]: row for row in result_table(table).rows}
     assert shown["hyperqa"][1] == "0.750 [0.750–0.750] ▲▽"
     assert shown["hyperqa"][2] == "0.712"
-    assert shown["minilm"][1].startswith("**0.900")
+    assert shown["minilm"][1] == [Span("0.900 [0.900–0.900] ▲", "bold")]
     assert shown["bm25"][9] == "1.0 min"
     entry = next(
-        e for e in summary([table], store) if (e["model"], e["metric"]) == ("hyperqa", "MRR")
+        e
+        for e in summary_entries([table], store)
+        if (e["model"], e["metric"]) == ("hyperqa", "MRR")
     )
     assert entry["paper"] == 0.727
     assert entry["seeds"] == 2
@@ -90,8 +95,8 @@ def test_seeds_of_older_settings_are_left_out(store):
     put(store, "wikiqa", "hyperqa", [0.1, 0.2], 1, "trained", told=1)
     put(store, "wikiqa", "hyperqa", [0.5, 0.7], 2, "trained", told=2)
     (table,) = tables(store)
-    assert table.lines[0].seeds == 1
-    assert table.lines[0].mean("MAP") == pytest.approx(0.6)
+    assert table.results[0].seeds == 1
+    assert table.results[0].mean("MAP") == pytest.approx(0.6)
     assert table.notes == ("hyperqa: seeds 1 are left out, run with other settings",)
 
 
@@ -109,9 +114,9 @@ def test_published_numbers_know_their_protocol():
 def test_numbers_from_elsewhere_are_in_brackets_and_not_in_the_summary(store):
     put(store, "travel", "rcnn", [0.2, 0.4], kind="trained")
     (table,) = tables(store)
-    assert grid(table).rows[0][2] == "(0.623)"
-    assert any("AskUbuntu" in note for note in grid(table).notes)
-    assert {entry["paper"] for entry in summary([table], store)} == {None}
+    assert result_table(table).rows[0][2] == "(0.623)"
+    assert any("AskUbuntu" in note for note in result_table(table).notes)
+    assert {entry["paper"] for entry in summary_entries([table], store)} == {None}
 
 
 def test_splits_of_summaries():
@@ -158,19 +163,29 @@ def test_a_store_is_recognised(tmp_path):
         Store(store.folder)
 
 
-def test_blocks_in_both_forms(tmp_path):
-    table = Grid("t", "about", ["a", "b"], [["x<y", "**1**"]], ["note"])
-    assert "<td>x&lt;y</td><td><b>1</b></td>" in table.html()
-    assert "| x<y | **1** |" in table.markdown(tmp_path, "one")
-    png = Picture("p", "about", b"\x89PNG", "png")
-    assert "data:image/png;base64,iVBORw==" in png.html()
-    assert png.markdown(tmp_path / "figures", "two") == "![p](figures/two.png)"
-    assert (tmp_path / "figures" / "two.png").read_bytes() == b"\x89PNG"
-    assert Markup("m", "about", "<b>w</b>", "w").markdown(tmp_path, "three") == "w"
+def test_tables_in_both_forms(tmp_path):
+    table = Table("t", "about", ["a", "b"], [["x<y", [Span("1", "bold")]]], ["note"])
+    assert "<td>x&lt;y</td><td><b>1</b></td>" in block_html(table)
+    assert '<p class="note">note</p>' in block_html(table)
+    assert block_markdown(table, tmp_path).splitlines() == [
+        "| a | b |", "|---|---:|", "| x<y | **1** |", "", "note",
+    ]  # fmt: skip
+
+
+def test_plots_in_both_forms(tmp_path):
+    block = Plot("p: q", "about", BarChart([Bar("a", 1.0, "1 s")], "seconds"))
+    assert '<svg role="img" aria-label="p: q"' in block_html(block)
+    assert block_markdown(block, tmp_path / "figures") == "![p: q](figures/p-q.svg)"
+    written = (tmp_path / "figures" / "p-q.svg").read_text()
+    assert ElementTree.fromstring(written).attrib["aria-label"] == "p: q"
+    assert "prefers-color-scheme:dark" in written
 
 
 def test_a_plot_names_its_dots():
-    drawn = scatter([Dot("a<b", 10.0, 0.5, "trained"), Dot("c", 1000.0, 0.6, "fusion")], "x", "y")
-    assert "a&lt;b" in drawn
-    assert drawn.count("<circle") == 4  # two dots, two entries of the legend
+    dots = [Dot("a<b", 10.0, 0.5, "trained"), Dot("c", 1000.0, 0.6, "fusion")]
+    drawn = svg(ScatterChart(dots, "x", "y"), "t")
+    assert ">a&lt;b</text>" in drawn
+    assert "<title>a&lt;b: 0.5000 at 10</title>" in drawn
+    assert all(f">{kind}</text>" in drawn for kind in ("trained", "fusion"))
+    assert drawn.count("<use ") == 4  # two dots, two entries of the legend
     assert "nan" not in drawn

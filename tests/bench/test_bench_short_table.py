@@ -2,7 +2,7 @@
 
 import pytest
 
-from askonce.bench.report.short_table import put_between_marks, short_table
+from askonce.bench.report.table import put_between_marks, short_table
 from askonce.errors import AskonceError
 
 

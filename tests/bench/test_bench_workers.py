@@ -1,8 +1,12 @@
 """Jobs in processes: several at a time, in order of need, one failure not stopping the rest."""
 
+import multiprocessing
+import os
 import time
 from functools import partial
 from pathlib import Path
+
+import pytest
 
 from askonce.bench.workers import Job, run_jobs
 from askonce.errors import AskonceError
@@ -18,6 +22,7 @@ def test_what_fails_takes_only_its_followers_along(capfd):
         Job("bad", partial(fail, AskonceError)),
         Job("follower", partial(str, "never"), after=("bad",)),
         Job("worse", partial(fail, ValueError)),
+        Job("killed", partial(os._exit, 9)),  # as the kernel does when memory runs out
         Job("a", partial(str, "fine")),
         Job("left", partial(str, "never"), skip=lambda: "it is late"),
     ]
@@ -27,11 +32,25 @@ def test_what_fails_takes_only_its_followers_along(capfd):
         "bad": "no such thing",
         "follower": "needs bad",
         "worse": "ValueError: no such thing",
+        "killed": "its process was killed; it may have run out of memory",
     }
     names = [line.partition(":")[0] for line in said]
     assert names.index("a") < names.index("c")
     assert "left: left out, it is late" in said
     assert "Traceback" in capfd.readouterr().err
+
+
+def interrupt(line: str) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_bench_ends_its_jobs():
+    jobs = [Job("quick", partial(str, "done")), Job("long", partial(time.sleep, 600))]
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, 2, interrupt)
+    for process in multiprocessing.active_children():
+        process.join(60)
+        assert process.exitcode is not None
 
 
 def test_jobs_run_side_by_side(tmp_path):

@@ -40,7 +40,7 @@ def place(tmp_path_factory):
 
 def test_train_then_use_the_ranker(askonce, place, tmp_path):
     shown = askonce(
-        "train", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run", "--json"
+        "train-recipe", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run", "--json"
     )
     assert shown.returncode == 0, shown.stderr
     summary = json.loads(shown.stdout)
@@ -52,11 +52,21 @@ def test_train_then_use_the_ranker(askonce, place, tmp_path):
 
     assert len(Ranker.load(tmp_path / "run").rank("fix part3", ["glue part3 on", "sell"])) == 2
     changed = askonce(
-        "train", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run",
+        "train-recipe", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run",
         "--set", "train.rate=0.5",
     )  # fmt: skip
     assert changed.returncode == 2
     assert "other settings (train.rate)" in changed.stderr
+
+
+def test_the_old_spelling_trains_a_recipe_and_notes_the_new_one(askonce, place, tmp_path):
+    shown = askonce(
+        "train", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run",
+        "--set", "train.epochs=1", "--json",
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["best_epoch"] >= 0
+    assert "askonce train-recipe" in shown.stderr.splitlines()[0]
 
 
 @pytest.mark.slow
@@ -80,7 +90,7 @@ def test_pretrain_and_start_from_it(askonce, place, tmp_path):
     assert before.returncode == 0, before.stderr
     assert [record["epoch"] for record in json.loads(before.stdout)["history"]] == [0, 1]
     after = askonce(
-        "train", tmp_path / "rcnn.toml", "--data", place, "--out", tmp_path / "after",
+        "train-recipe", tmp_path / "rcnn.toml", "--data", place, "--out", tmp_path / "after",
         "--start", tmp_path / "before", "--json",
     )  # fmt: skip
     assert after.returncode == 0, after.stderr
@@ -89,9 +99,12 @@ def test_pretrain_and_start_from_it(askonce, place, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "hyperqa.toml"), "--data names the folder"),
-        (("train", "nowhere.toml", "--data", "."), "nowhere.toml: expected a TOML file"),
-        (("train", "hyperqa.toml", "--data", ".", "--set", "model.dims=3"), "did you mean 'dim'"),
+        (("train-recipe", "hyperqa.toml"), "--data names the folder"),
+        (("train-recipe", "nowhere.toml", "--data", "."), "nowhere.toml: expected a TOML file"),
+        (
+            ("train-recipe", "hyperqa.toml", "--data", ".", "--set", "model.dims=3"),
+            "did you mean 'dim'",
+        ),
         (("train", "nowhere"), "no archive 'nowhere'"),
         (("tune", "hyperqa.toml", "--data", "nowhere"), "no folder 'nowhere'"),
     ],

@@ -17,7 +17,6 @@ from askonce.index.milvus.words import MilvusWords
 from askonce.index.vectors import VectorIndex
 from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
-from askonce.ranking.fusion import FusedIndex
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
 
@@ -54,14 +53,6 @@ def under(folder: Path | None, name: str) -> Path | None:
     return folder / name if folder else None
 
 
-def fused(folder: Path | None) -> Index:
-    parts: dict[str, Index] = {
-        "bm25": LexicalIndex(under(folder, "lexical")),
-        "vectors": VectorIndex(under(folder, "vectors"), HASHING),
-    }
-    return FusedIndex(parts, {"bm25": 1.0, "vectors": 0.5})
-
-
 def milvus(folder: Path | None) -> str:
     """The file of a Milvus database; it has none in memory, so a new one stands for that."""
     if find_spec("pymilvus") is None or find_spec("milvus_lite") is None:
@@ -74,15 +65,6 @@ def milvus(folder: Path | None) -> str:
 TEMPORARY = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
 
-def fused_on_milvus(folder: Path | None) -> Index:
-    place = milvus(folder)
-    parts: dict[str, Index] = {
-        "bm25": MilvusWords(place, "words"),
-        "vectors": MilvusKeys(place, "keys", HASHING),
-    }
-    return FusedIndex(parts, {"bm25": 1.0, "vectors": 0.5})
-
-
 # Each opens the index of a folder, or makes a new one; None asks for one in memory.
 KINDS: dict[str, Callable[[Path | None], Index]] = {
     "lexical": LexicalIndex,
@@ -90,12 +72,10 @@ KINDS: dict[str, Callable[[Path | None], Index]] = {
     "exact-hyperqa": lambda folder: VectorIndex(folder, HYPERQA),
     "graph": lambda folder: VectorIndex(folder, HASHING, exact_values=1),
     "graph-hyperqa": lambda folder: VectorIndex(folder, HYPERQA, exact_values=1),
-    "fused": fused,
     "milvus-words": lambda folder: MilvusWords(milvus(folder), "words"),
     "milvus-keys": lambda folder: MilvusKeys(milvus(folder), "keys", HASHING),
-    "milvus-fused": fused_on_milvus,
 }
-SLOW = {"milvus-keys", "milvus-fused"}
+SLOW = {"milvus-keys"}
 EACH = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in KINDS]
 PLACES = [
     pytest.param(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from askonce.models import MODELS
+from askonce.training.events import Step
 
 SMALL_RUN = Path(__file__).parents[1] / "training" / "small_run.py"
 RATES = {"cabin": 0.1}  # its paper's; small weights at the start make it slow
@@ -39,8 +40,8 @@ def test_twenty_steps_lower_the_loss(name, small, tmp_path):
         rate=RATES.get(name, 0.02),
     )
     steps = []
-    outcome = small.run(tmp_path, told, lambda kind, _: steps.append(kind))
-    assert steps.count("step") == 20
+    outcome = small.run(tmp_path, told, steps.append)
+    assert sum(isinstance(event, Step) for event in steps) == 20
     losses = [record["loss"] for record in outcome.progress.history]
     assert np.isfinite(losses).all()
     assert losses[-1] < 0.8 * losses[0]
@@ -53,11 +54,11 @@ def test_a_resumed_run_equals_one_that_was_not_stopped(name, small, tmp_path):
     told = small.recipe(name, options, epochs=3, negatives={"source": "mix", "count": 2})
 
     def stop(epoch):
-        def tell(kind, figures):
-            if kind == "step" and figures["epoch"] == epoch and figures["done"] > 4:
+        def on_event(event):
+            if isinstance(event, Step) and event.epoch == epoch and event.done > 4:
                 raise Stopped
 
-        return tell
+        return on_event
 
     whole = small.run(tmp_path / "whole", told)
     for epoch in (2, 3):

@@ -1,13 +1,13 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askonce.errors import ConfigError
 from askonce.index.base import Hit
-from askonce.index.lexical import LexicalIndex
-from askonce.ranking.fusion import FusedHit, FusedIndex, fuse, zscores
-from askonce.types import Post
+from askonce.ranking.fusion import Fusion, fuse, reciprocal_ranks, zscores
+from askonce.ranking.stages import Candidates, IndexQuery, Query, gather
 
 
 def test_zscores_by_hand():
@@ -63,34 +63,51 @@ class Fixed:
         return np.array([self.scores.get(name, 0.0) for name in ids])
 
 
+def asked(**indexes):
+    return {
+        name: IndexQuery(partial(index.search, "?"), partial(index.score, "?"))
+        for name, index in indexes.items()
+    }
+
+
+ONE = Fixed({"a": 3.0, "b": 1.0, "c": 0.0})
+TWO = Fixed({"c": 9.0, "b": 8.0, "a": 1.0})
+
+
 def test_every_candidate_gets_every_score():
-    parts = {
-        "one": Fixed({"a": 3.0, "b": 1.0, "c": 0.0}),
-        "two": Fixed({"c": 9.0, "b": 8.0, "a": 1.0}),
+    found = gather(Query("?"), asked(one=ONE, two=TWO), depth=1)
+    assert found.ids == ["a", "c"]
+    assert {name: values.tolist() for name, values in found.stages.items()} == {
+        "one": [3.0, 0.0],
+        "two": [1.0, 9.0],
     }
-    index = FusedIndex(parts, {"one": 1.0, "two": 1.0}, depth=1)
-    found = index.candidates("?")
-    assert {hit.id: hit.parts for hit in found} == {
-        "a": {"one": 3.0, "two": 1.0},
-        "c": {"one": 0.0, "two": 9.0},
-    }
-    assert [hit.id for hit in found] == ["a", "c"]  # one each: the tie goes by id
-    deeper = index.candidates("?", depth=2)
-    assert isinstance(deeper[0], FusedHit)
-    assert {hit.id for hit in deeper} == {"a", "b", "c"}
+    ranked = Fusion(weights={"one": 1.0, "two": 1.0}).join(found)
+    assert ranked.ids == ["a", "c"]  # one each: the tie goes by id
+    assert ranked.parts(1) == {"one": 0.0, "two": 9.0}
+    assert gather(Query("?"), asked(one=ONE, two=TWO), depth=2).ids == ["a", "b", "c"]
 
 
-def test_position_is_that_of_the_part_farthest_behind():
-    first, second = LexicalIndex(), LexicalIndex()
-    index = FusedIndex({"one": first, "two": second}, {"one": 1.0, "two": 2.0})
-    index.position = 5
-    second.position = 2
-    assert index.position == 2
-    index.add(Post(str(n), title="brake") for n in range(3))
-    assert (len(first), len(second), len(index)) == (3, 3, 3)
+def test_lent_posts_are_candidates_and_barred_ones_are_not():
+    found = gather(Query("?", {"c": 2.0}), asked(one=ONE), 1)
+    assert found.ids == ["a", "c"]
+    assert found.stages["asked"].tolist() == [0.0, 2.0]
+    assert gather(Query("?", {"c": 0.0}), asked(one=ONE), 1).stages.keys() == {"one"}
+    assert gather(Query("?", barred={"a"}), asked(one=ONE), 1).ids == ["b"]
+    assert gather(Query("?", barred={"a", "c"}), asked(one=ONE, two=TWO), 2).ids == ["b"]
+    assert gather(Query("?"), asked(one=Fixed({})), 5).ids == []
 
 
-@pytest.mark.parametrize("weights", [{}, {"one": 1.0}, {"one": 1.0, "two": 1.0, "three": 1.0}])
-def test_weights_are_for_the_parts(weights):
-    with pytest.raises(ConfigError, match="name the same"):
-        FusedIndex({"one": LexicalIndex(), "two": LexicalIndex()}, weights)
+def test_a_stage_alone_keeps_its_scale():
+    bm25, vectors = np.array([2.0, 5.0, 1.0]), np.array([0.1, 0.2, 0.3])
+    both = Candidates(["x", "y", "z"], {"bm25": bm25, "vectors": vectors})
+    assert Fusion().join(both).scores.tolist() == [5.0, 2.0, 1.0]
+    assert Fusion(weights={"vectors": 2.0}).join(both).ids == ["z", "y", "x"]
+    assert Fusion(weights={"vectors": 2.0}).join(both).scores.tolist() == [0.3, 0.2, 0.1]
+    lent = Candidates(["x", "y"], {"bm25": np.array([2.0, 0.0]), "asked": np.array([0.0, 3.0])})
+    assert Fusion().join(lent).scores.tolist() == [3.0, 2.0]
+    assert Fusion(weights={"vectors": 1.0}).join(lent).ids == ["y", "x"]
+
+
+def test_mean_ranks_of_ties():
+    ranks = reciprocal_ranks(np.array([3.0, 9.0, 3.0, np.nan, 1.0]), ties="mean")
+    assert ranks.tolist() == pytest.approx([1 / 62.5, 1 / 61, 1 / 62.5, 0, 1 / 64])

@@ -1,6 +1,8 @@
 """Small archives for tests of the pools and splits made of them."""
 
 from askonce.archive import Snapshot
+from askonce.training.archive.labels import ArchiveLabels
+from askonce.training.archive.pools import answer_task, question_task
 from askonce.types import Link, Post
 
 SPLITS = ("train", "dev", "test")
@@ -40,3 +42,13 @@ def forum(count=20, marked=(), answers=2, dated=True):
 
 def queries(data, split):
     return [pool.query.id for pool in data.splits[split]]
+
+
+def question_dataset(archive, seed=1):
+    """The pools that an archive learns from which questions are the same."""
+    return question_task(ArchiveLabels.of(archive), seed).dataset
+
+
+def answer_dataset(archive, seed=1):
+    """The pools that an archive learns from which answers are right."""
+    return answer_task(ArchiveLabels.of(archive), seed).dataset

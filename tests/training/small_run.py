@@ -12,7 +12,6 @@ import dataclasses
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from askonce.models import MODELS
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.training.epochs import Outcome, train
+from askonce.training.events import Event, OnEvent, ignore
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
     LanguageModelSettings,
@@ -94,13 +94,13 @@ def ranker(told: Recipe, dataset: Dataset) -> Ranker:
 def run(
     folder: Path,
     told: Recipe,
-    tell: Callable[[str, dict[str, Any]], None] = lambda kind, figures: None,
+    on_event: OnEvent = ignore,
     fabric: Fabric | None = None,
     dataset: Dataset | None = None,
 ) -> Outcome:
     """Train in a folder."""
     dataset = dataset or made()
-    return train(ranker(told, dataset), dataset, told, folder, tell, fabric)
+    return train(ranker(told, dataset), dataset, told, folder, on_event, fabric)
 
 
 def shared(name: str) -> Recipe:
@@ -135,12 +135,12 @@ def main() -> None:
         return
     wait = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
 
-    def tell(kind: str, figures: dict[str, Any]) -> None:
-        sys.stdout.write(f"{kind} {figures['epoch']}\n")
+    def on_event(event: Event) -> None:
+        sys.stdout.write(f"{type(event).__name__} {event.epoch}\n")
         sys.stdout.flush()
         time.sleep(wait)
 
-    run(folder, recipe(), tell)
+    run(folder, recipe(), on_event)
 
 
 if __name__ == "__main__":

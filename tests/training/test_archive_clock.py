@@ -7,7 +7,8 @@ import pytest
 
 from askonce.training.archive import clock as clock_module
 from askonce.training.archive.clock import Clock
-from askonce.training.archive.progress import shown
+from askonce.training.archive.progress import progress_file
+from askonce.training.events import Epoch, Phase, Step
 
 
 @pytest.fixture
@@ -75,11 +76,12 @@ def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
 
 def test_progress_is_shown_while_it_lasts(tmp_path):
     heard = []
-    with shown(tmp_path, 60, lambda kind, figures: heard.append(kind)) as tell:
-        tell("text", {"text": "answers: training qa-cnn"})
-        tell("epoch", {"epoch": 1, "loss": 0.5, "dev": {"MAP": 0.25}, "seconds": 1.0})
-        tell("step", {"epoch": 2, "done": 5, "of": 10, "loss": 0.25})
-        tell("epoch", {"epoch": 2, "loss": 0.25, "dev": {"MAP": 0.5}})
+    with progress_file(tmp_path, 60, heard.append) as on_event:
+        on_event(Phase("training qa-cnn", "answers"))
+        on_event(Epoch(0, True, None, {"MAP": 0.125}))
+        on_event(Epoch(1, True, 0.5, {"MAP": 0.25}, {"seconds": 1.0}))
+        on_event(Step(2, 5, 10, 0.25))
+        on_event(Epoch(2, True, 0.25, {"MAP": 0.5}))
         told = json.loads((tmp_path / "progress.json").read_text())
     assert 0 <= told.pop("share") < 0.1
     assert told == {
@@ -94,5 +96,5 @@ def test_progress_is_shown_while_it_lasts(tmp_path):
             {"epoch": 2, "loss": 0.25, "dev": {"MAP": 0.5}},
         ],
     }
-    assert heard == ["text", "epoch", "step", "epoch"]
+    assert [type(event) for event in heard] == [Phase, Epoch, Epoch, Step, Epoch]
     assert not list(tmp_path.iterdir())

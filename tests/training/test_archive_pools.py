@@ -7,9 +7,16 @@ import pytest
 
 from askonce.archive import Snapshot
 from askonce.index.lexical import LexicalIndex
-from askonce.training.archive.pools import answer_dataset, describe, question_dataset
+from askonce.training.archive.labels import ArchiveLabels
 from askonce.types import Link, Post
-from tests.training.small_archives import SPLITS, WORDS, forum, queries
+from tests.training.small_archives import (
+    SPLITS,
+    WORDS,
+    answer_dataset,
+    forum,
+    queries,
+    question_dataset,
+)
 
 
 def ids(posts):
@@ -187,19 +194,11 @@ def test_no_text_gives_the_label_away():
     assert answer_dataset(archive).posts["a0-0"].body == "see   too"
 
 
-def test_describe_counts_what_the_pools_hold():
+def test_every_label_has_a_pool():
     archive = many(5)
-    counts = describe(archive)
-    assert counts == {
-        "questions": 33,
-        "answers": 56,
-        "accepted": 28,
-        "duplicates": 14,
-        "clusters": 14,
-        "duplicate_pools": 28,
-        "title_pools": 33,
-        "answer_pools": 28,
-    }
-    assert sum(map(len, question_dataset(archive).splits.values())) == counts["duplicate_pools"]
-    assert sum(map(len, answer_dataset(archive).splits.values())) == counts["answer_pools"]
-    assert set(describe(forum(0)).values()) == {0}
+    labels = ArchiveLabels.of(archive)
+    counts = [len(labels.duplicates()), len(labels.titles()), len(labels.answered())]
+    assert counts == [28, 33, 28]
+    assert sum(len(members) > 1 for members in labels.members.values()) == 14
+    assert sum(map(len, question_dataset(archive).splits.values())) == 28
+    assert sum(map(len, answer_dataset(archive).splits.values())) == 28

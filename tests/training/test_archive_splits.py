@@ -16,10 +16,18 @@ from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.text.html import html_to_text
-from askonce.training.archive.pools import answer_dataset, describe, question_dataset
+from askonce.training.archive.labels import ArchiveLabels
 from askonce.training.archive.splits import split_by_time
 from askonce.types import Link, Post
-from tests.training.small_archives import SPLITS, WORDS, archive_of, forum, queries
+from tests.training.small_archives import (
+    SPLITS,
+    WORDS,
+    answer_dataset,
+    archive_of,
+    forum,
+    queries,
+    question_dataset,
+)
 
 
 def question_of(post):
@@ -198,7 +206,7 @@ def test_a_real_forum(data_folder):
     )
     data = answer_dataset(archive)
     sizes = [len(data.splits[split]) for split in SPLITS]
-    assert sum(sizes) == describe(archive)["answer_pools"]
+    assert sum(sizes) == len(ArchiveLabels.of(archive).answered())
     last = max(pool.query.created for pool in data.split("train"))
     assert last <= min(pool.query.created for pool in data.split("dev"))
     assert sizes == [442, 56, 55]

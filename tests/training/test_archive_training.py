@@ -9,21 +9,19 @@ from askonce.archive import Archive, Snapshot
 from askonce.archive.open import open_archive
 from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import current, read_manifest
+from askonce.ranking.manifest import Serving, current, read_manifest
+from askonce.ranking.stages import DEPTH
 from askonce.training.archive import recipes as archive_recipes
+from askonce.training.archive.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.labels import Example
+from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.pools import answer_task, question_task
 from askonce.training.archive.run import TrainOptions, train_snapshot
-from askonce.training.archive.search import CANDIDATES, ArchiveSearch, Vectors
+from askonce.training.events import Note, Phase, Step, ignore
 from askonce.types import Post
 
 QUICK = TrainOptions(encoder="hyperqa")
 ANSWERS = TrainOptions(encoder="hyperqa", tasks=("answers",))
-
-
-def silent(kind, figures):
-    pass
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +56,7 @@ def in_folder(folder, snapshot):
 
 def test_an_archive_gets_models_in_service(tmp_path, bicycles):
     archive = in_folder(tmp_path / "b.askonce", bicycles)
-    trained = train_on_archive(archive, QUICK, silent)
+    trained = train_on_archive(archive, QUICK, ignore)
     assert current(archive.folder) == trained.folder == archive.folder / "models" / "0001"
     manifest = read_manifest(trained.folder)
     assert manifest == trained.manifest
@@ -84,7 +82,7 @@ def test_an_archive_gets_models_in_service(tmp_path, bicycles):
 def test_the_next_training_takes_over_and_old_ones_go(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
     for number in (1, 2, 3):
-        trained = train_on_archive(archive, ANSWERS, silent)
+        trained = train_on_archive(archive, ANSWERS, ignore)
         assert trained.folder.name == f"{number:04d}"
         assert trained.manifest.questions is None
     names = {path.name for path in (archive.folder / "models").iterdir()}
@@ -99,9 +97,9 @@ def test_a_stopped_training_goes_on_with_the_posts_it_began_with(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
     told = []
 
-    def dies_in_the_pair_model(kind, record):
-        told.append((kind, record))
-        if kind == "step" and ("text", {"text": "answers: training compare-aggregate"}) in told:
+    def dies_in_the_pair_model(event):
+        told.append(event)
+        if isinstance(event, Step) and Phase("training compare-aggregate", "answers") in told:
             raise Killed
 
     with pytest.raises(Killed):
@@ -112,22 +110,22 @@ def test_a_stopped_training_goes_on_with_the_posts_it_began_with(tmp_path, few):
     assert archive.change > began
 
     told.clear()
-    trained = train_on_archive(archive, ANSWERS, lambda kind, record: told.append((kind, record)))
-    notes = [record["text"] for kind, record in told if kind == "note"]
-    assert any("going on" in note for note in notes)
+    trained = train_on_archive(archive, ANSWERS, told.append)
+    notes = [event.text for event in told if isinstance(event, Note)]
+    assert any("resuming" in note for note in notes)
     assert trained.manifest.change == began
     other = in_folder(tmp_path / "c.askonce", few)
-    whole = train_on_archive(other, ANSWERS, silent).manifest.answers
+    whole = train_on_archive(other, ANSWERS, ignore).manifest.answers
     resumed = trained.manifest.answers
     assert resumed.weights == whole.weights
     assert resumed.figures == whole.figures
     assert [r["loss"] for r in resumed.history] == [r["loss"] for r in whole.history]
 
 
-def test_other_wishes_start_anew(tmp_path, few):
+def test_other_options_start_anew(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
 
-    def dies(kind, record):
+    def dies(event):
         raise Killed
 
     with pytest.raises(Killed):
@@ -136,14 +134,14 @@ def test_other_wishes_start_anew(tmp_path, few):
     assert begun["change"] == archive.change
     archive.write([Post("new", "A question that came while nothing was trained")])
     other = TrainOptions(encoder="cosineqa", tasks=("answers",), minutes=0.0001)
-    assert train_on_archive(archive, other, silent).manifest.change == archive.change
+    assert train_on_archive(archive, other, ignore).manifest.change == archive.change
 
 
 def test_two_trainings_of_one_archive_are_refused(tmp_path, few):
     archive = in_folder(tmp_path / "b.askonce", few)
 
-    def again(kind, record):
-        train_on_archive(archive, QUICK, silent)
+    def again(event):
+        train_on_archive(archive, QUICK, ignore)
 
     with pytest.raises(AskonceError, match="another training"):
         train_on_archive(archive, QUICK, again)
@@ -152,7 +150,7 @@ def test_two_trainings_of_one_archive_are_refused(tmp_path, few):
 def test_an_archive_in_memory_trains_into_a_folder(tmp_path, few):
     archive = Archive.in_memory("few")
     archive.write([*few.questions.values(), *few.answers.values()])
-    trained = train_on_archive(archive, ANSWERS, silent, tmp_path / "run")
+    trained = train_on_archive(archive, ANSWERS, ignore, tmp_path / "run")
     assert trained.folder == tmp_path / "run"
     assert read_manifest(tmp_path / "run") == trained.manifest
     assert not (tmp_path / "run" / "words").exists()
@@ -162,7 +160,7 @@ def test_nothing_to_learn_from(tmp_path):
     archive = Archive.in_memory("small")
     archive.write([Post("q1", "one question"), Post("q2", "another question")])
     with pytest.raises(AskonceError, match="nothing to learn from"):
-        train_snapshot(archive.snapshot(), tmp_path, TrainOptions(), silent)
+        train_snapshot(archive.snapshot(), tmp_path, TrainOptions(), ignore)
 
 
 def test_no_minutes():
@@ -186,33 +184,35 @@ class Letters:
 
 
 def test_search_finds_what_was_there_then_and_never_the_question_itself(bicycles):
-    task = question_task(bicycles)
-    vectors = Vectors(Letters(), task.posts)
-    search = ArchiveSearch(task, "dev")
+    task = question_task(ArchiveLabels.of(bicycles))
+    split = HeldOut.of(task, "dev")
+    serving = Serving(weights={"bm25": 1.0, "vectors": 1.0})
+    pipeline = split.pipeline(
+        serving, EncodedPosts("letters", "", Letters(), Letters().candidate_keys(task.posts))
+    )
     there = {post.id for post in task.posts[: task.seen["dev"]]}
     later = {post.id for post in task.posts[task.seen["dev"] :]}
     assert later
-    for example, found in zip(
-        task.examples["dev"], search.find(task.examples["dev"], vectors), strict=True
+    for labelled, found in zip(
+        task.queries["dev"], split.find(pipeline, split.queries), strict=True
     ):
-        ids = {post.id for post in found.pool.candidates}
-        assert CANDIDATES <= len(ids) <= 2 * CANDIDATES
+        ids = set(found.ids)
+        assert DEPTH <= len(ids) <= 2 * DEPTH
         assert ids <= there
-        assert example.query.id not in ids
-        assert not ids & example.unjudged
-        right = {post.id for post in example.right}
-        assert {post.id for post in found.pool.positives} == right
-        keys = Letters().query_keys([example.query.text])[0]
-        expected = [Letters().candidate_keys([post])[0] @ keys for post in found.pool.candidates]
-        assert found.scores["vectors"].tolist() == expected
-        best = search.index.search(example.query.text, 5)
-        known = dict(zip((p.id for p in found.pool.candidates), found.scores["bm25"], strict=True))
+        assert labelled.query.id not in ids
+        assert not ids & labelled.unjudged
+        keys = Letters().query_keys([labelled.query.text])[0]
+        posts = [split.by_id[name] for name in found.ids]
+        expected = [Letters().candidate_keys([post])[0] @ keys for post in posts]
+        assert found.stages["vectors"].tolist() == expected
+        best = split.lexical.search(labelled.query.text, 5)
+        known = dict(zip(found.ids, found.stages["bm25"], strict=True))
         for hit in best:
             assert hit.id not in known or known[hit.id] == pytest.approx(hit.score, rel=1e-5)
 
 
 def test_asked_are_new_questions(bicycles):
-    task = question_task(bicycles)
+    task = question_task(ArchiveLabels.of(bicycles))
     for split in ("dev", "test"):
         marked = [example.query.id for example in task.asked[split] if example.right]
         others = [example.query.id for example in task.asked[split] if not example.right]
@@ -226,11 +226,11 @@ def test_asked_are_new_questions(bicycles):
             if link.kind == "duplicate"
         }
         assert not linked & set(others)
-    assert not any(answer_task(bicycles).asked.values())
+    assert not any(answer_task(ArchiveLabels.of(bicycles)).asked.values())
 
 
 def test_examples_are_of_their_query(bicycles):
-    task = answer_task(bicycles)
-    assert all(isinstance(example, Example) for example in task.examples["dev"])
+    task = answer_task(ArchiveLabels.of(bicycles))
+    assert all(isinstance(example, LabelledQuery) for example in task.queries["dev"])
     queries = [pool.query.id for pool in task.dataset.split("dev")]
-    assert queries == [example.query.id for example in task.examples["dev"]]
+    assert queries == [example.query.id for example in task.queries["dev"]]

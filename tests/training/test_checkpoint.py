@@ -14,6 +14,7 @@ from torch import nn
 from askonce.errors import AskonceError, DataError
 from askonce.training import checkpoint
 from askonce.training.checkpoint import Progress
+from askonce.training.events import Epoch
 
 RECIPE = {"model": "x", "options": {"widths": (1, 2)}, "train": {"rate": 0.1, "epochs": 3}}
 
@@ -115,8 +116,8 @@ def test_a_whole_run_on_a_full_disk_goes_on_once_there_is_room(small, tmp_path):
     told = small.recipe(epochs=3)
     whole = small.run(tmp_path / "whole", told)
 
-    def fill(kind, figures):
-        if kind == "epoch" and figures["epoch"] == 1:
+    def fill(event):
+        if isinstance(event, Epoch) and event.epoch == 1:
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 
     with files_at_most(resource.RLIM_INFINITY), pytest.raises(AskonceError, match="make room"):

@@ -17,6 +17,7 @@ from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.text.vectors import vectors_for
+from askonce.training.events import Epoch, Event, OnEvent, Phase, Step
 from askonce.training.pretraining.language_models import (
     RECORDS,
     LanguageModelSettings,
@@ -121,17 +122,20 @@ class Stopped(Exception):
     pass
 
 
-def stop_at(kind: str, side: str, epoch: int) -> Any:
-    def tell(told: str, figures: dict[str, Any]) -> None:
-        if (told, figures["side"], figures["epoch"]) == (kind, side, epoch):
+def stop_at(kind: type[Event], side: str, epoch: int) -> OnEvent:
+    phase = Phase("")
+
+    def on_event(event: Event) -> None:
+        nonlocal phase
+        if isinstance(event, Phase):
+            phase = event
+        elif isinstance(event, kind) and side in phase.text and event.epoch == epoch:
             raise Stopped
 
-    return tell
+    return on_event
 
 
-@pytest.mark.parametrize(
-    "stop", [("step", "query", 1), ("epoch", "query", 2), ("step", "candidate", 3)]
-)
+@pytest.mark.parametrize("stop", [(Step, "query", 1), (Epoch, "query", 2), (Step, "candidate", 3)])
 def test_a_stopped_run_goes_on_as_if_it_had_not(archive, whole, tmp_path, stop):
     expected, folder = whole
     with pytest.raises(Stopped):
@@ -212,7 +216,7 @@ def test_another_seed_holds_out_others():
 
 
 def test_what_cannot_be_done_is_said_at_once(archive, whole, tmp_path):
-    def stop(kind: str, figures: dict[str, Any]) -> None:
+    def stop(event: Event) -> None:
         raise AssertionError("work was begun")
 
     lexicon = cabin(archive).lexicon

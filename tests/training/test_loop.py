@@ -17,6 +17,7 @@ from askonce.errors import AskonceError
 from askonce.text.batch import Batch
 from askonce.training.batches import Collator, GroupScorer
 from askonce.training.epochs import dev_report, dev_split, group_losses, mined, rate, train
+from askonce.training.events import Epoch, Step
 from askonce.training.recipe import Negatives, TrainSettings
 from askonce.training.sampling import Group, GroupSampler
 
@@ -147,19 +148,19 @@ def test_the_folder_holds_the_best_epoch(small, tmp_path):
     ranker = small.ranker(told, dataset)
     seen = {}
 
-    def tell(kind, figures):
-        if kind == "epoch":
+    def on_event(event):
+        if isinstance(event, Epoch):
             state = {key: value.clone() for key, value in ranker.model.state_dict().items()}
-            seen[figures["epoch"]] = figures, state
+            seen[event.epoch] = event, state
 
-    outcome = train(ranker, dataset, told, tmp_path, tell)
+    outcome = train(ranker, dataset, told, tmp_path, on_event)
     best = outcome.progress.best_epoch
     values = [record["dev"]["MRR"] for record in outcome.progress.history]
     assert (
         best == 1 + int(np.argmax(values)) < 8
     )  # later epochs were worse, else this proves little
     assert outcome.progress.best_value == max(values)
-    assert [epoch for epoch, (figures, _) in seen.items() if figures["best"]][-1] == best
+    assert [epoch for epoch, (event, _) in seen.items() if event.best][-1] == best
     assert outcome.ranker.card["epoch"] == best
     for key, value in load_file(tmp_path / "model.safetensors").items():
         assert (value == seen[best][1][key]).all()
@@ -198,17 +199,17 @@ class Stopped(Exception):
 def stop_in(epoch):
     """Stop after the second step of an epoch."""
 
-    def tell(kind, figures):
-        if kind == "step" and figures["epoch"] == epoch and figures["done"] > 4:
+    def on_event(event):
+        if isinstance(event, Step) and event.epoch == epoch and event.done > 4:
             raise Stopped
 
-    return tell
+    return on_event
 
 
 def test_a_stop_after_saving_the_best_and_before_the_checkpoint_loses_nothing(small, tmp_path):
     told = small.recipe(epochs=3)
     whole = small.run(tmp_path / "whole", told)
-    small.run(tmp_path / "stopped", told, lambda kind, figures: None)
+    small.run(tmp_path / "stopped", told)
     # put the checkpoint one epoch back, as if it had not been written
     with pytest.raises(Stopped):
         small.run(tmp_path / "early", told, stop_in(2))
@@ -222,13 +223,12 @@ def test_a_stop_after_saving_the_best_and_before_the_checkpoint_loses_nothing(sm
 
 def test_progress_is_told_at_each_step_and_epoch(small, tmp_path):
     told = []
-    small.run(tmp_path, small.recipe(epochs=2), lambda *event: told.append(event))
-    kinds = [kind for kind, _ in told]
-    assert kinds == (["step"] * 3 + ["epoch"]) * 2  # nine groups, four a batch
-    assert {figures["of"] for kind, figures in told if kind == "step"} == {9}
-    assert [told[place][1]["done"] for place in (2, 6)] == [9, 9]
-    steps = [figures["loss"] for kind, figures in told[:3]]
-    assert told[3][1]["loss"] == pytest.approx(steps[-1])
+    small.run(tmp_path, small.recipe(epochs=2), told.append)
+    kinds = [type(event) for event in told]
+    assert kinds == ([Step] * 3 + [Epoch]) * 2  # nine groups, four a batch
+    assert {event.total for event in told if isinstance(event, Step)} == {9}
+    assert [told[place].done for place in (2, 6)] == [9, 9]
+    assert told[3].loss == pytest.approx(told[2].loss)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(small, tmp_path):
@@ -283,15 +283,15 @@ def stopped(folder, number, line):
     assert process.wait(60) != 0
 
 
-def ctrl_c(kind, figures):
-    if (kind, figures["epoch"]) == ("step", 4):
+def ctrl_c(event):
+    if isinstance(event, Step) and event.epoch == 4:
         signal.raise_signal(signal.SIGINT)
 
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_thrice_ends_as_one_that_was_not(small, tmp_path):
-    stopped(tmp_path / "killed", signal.SIGKILL, "step 2")
-    stopped(tmp_path / "killed", signal.SIGTERM, "step 3")
+    stopped(tmp_path / "killed", signal.SIGKILL, "Step 2")
+    stopped(tmp_path / "killed", signal.SIGTERM, "Step 3")
     with pytest.raises(KeyboardInterrupt):
         small.run(tmp_path / "killed", small.recipe(), ctrl_c)
     resumed = small.run(tmp_path / "killed", small.recipe())
@@ -319,8 +319,8 @@ def test_two_processes_agree_with_one(small, tmp_path):
     for name in small.SHARED:
         steps = []
         told = small.shared(name)
-        one = small.run(tmp_path / "one" / name, told, lambda kind, _: steps.append(kind))  # noqa: B023
-        assert steps.count("step") == 10
+        one = small.run(tmp_path / "one" / name, told, steps.append)
+        assert sum(isinstance(event, Step) for event in steps) == 10
         found, expected = weights(tmp_path / "two" / name), weights(tmp_path / "one" / name)
         for key, value in expected.items():
             torch.testing.assert_close(found[key], value, atol=1e-5, rtol=0)

@@ -1,1 +1,1 @@
-"""Run rankers on datasets, keep what they did, and put their figures beside the papers'."""
+"""Run rankers on datasets, store their results, and report them beside the papers' numbers."""

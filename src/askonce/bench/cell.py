@@ -1,51 +1,23 @@
-"""One cell: a row on a dataset with a seed, run, measured and written to the store."""
+"""Run one cell, a row on a dataset with a seed; measure it and write it to the store."""
 
 import platform
 import resource
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from askonce.bench.names import row_of
+from askonce.bench.data import BenchData, bench_data
+from askonce.bench.plan import CellPlan, cell_settings, row_of
 from askonce.bench.rows.base import Outcome, Row, Task
-from askonce.bench.setup import BenchData, Setup, bench_data
 from askonce.bench.store import CELL, FORMAT, PER_QUERY, Store, StoredCell, write_json
 from askonce.evaluation import METRICS, Report, evaluate, pools_to_qrels, write_qrels, write_run
 from askonce.files import locked
-
-if TYPE_CHECKING:
-    from askonce.training.epochs import Tell
+from askonce.training.events import OnEvent
 
 
-@dataclass(frozen=True)
-class CellPlan:
-    """Which cell, in words that another process understands."""
-
-    setup: Setup
-    dataset: str
-    model: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.dataset} · {self.model} · seed {self.seed}"
-
-
-def cell_settings(row: Row, data: BenchData, setup: Setup) -> dict[str, Any]:
-    """All that decides a cell's scores besides its seed; a cell with others is stale."""
-    return {
-        "format": FORMAT,
-        "dataset": data.dataset.name,
-        "data": data.shape(),
-        "scored": data.scored,
-        "quick": setup.quick,
-        "row": row.settings(setup.vectors, setup.quick),
-    }
-
-
-def run_cell(plan: CellPlan, tell: "Tell", threads: int | None = None) -> StoredCell:
-    """Run a cell and store it; what an interrupted run left is used."""
+def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> StoredCell:
+    """Run a cell and store it, resuming from what an interrupted run left."""
     if threads is not None:
         import torch
 
@@ -53,19 +25,19 @@ def run_cell(plan: CellPlan, tell: "Tell", threads: int | None = None) -> Stored
     setup, store = plan.setup, Store(plan.setup.store)
     data = bench_data(plan.dataset, setup)
     row = row_of(plan.model, data.dataset.name, setup.recipes)
-    place = store.place(data.dataset.name, row.label, plan.seed)
-    refusal = f"another bench is at work on {plan}; run this again when it has ended"
-    with locked(place.with_name(f".{plan.seed}.lock"), refusal):
-        return _run(plan, store, data, row, tell)
+    folder = store.cell_folder(data.dataset.name, row.label, plan.seed)
+    refusal = f"another bench is running {plan}; try again when it has finished"
+    with locked(folder.with_name(f".{plan.seed}.lock"), refusal):
+        return _run(plan, store, data, row, on_event)
 
 
-def _run(plan: CellPlan, store: Store, data: BenchData, row: Row, tell: "Tell") -> StoredCell:
+def _run(plan: CellPlan, store: Store, data: BenchData, row: Row, on_event: OnEvent) -> StoredCell:
     setup = plan.setup
     settings = cell_settings(row, data, setup)
     key = data.dataset.name, row.label, plan.seed
     part = store.work_folder(*key, settings)
     begin = time.perf_counter()
-    task = Task(data, plan.seed, part, setup.vectors, setup.quick, store, tell)
+    task = Task(data, plan.seed, part, setup.vectors, setup.quick, store, on_event)
     outcome = row.run(task)
     reports = _write_runs(part, store, data, row, outcome)
     record = {
@@ -96,8 +68,8 @@ def _write_runs(
         write_run(part / "runs" / f"{split}.run.gz", run, row.label.replace(" ", "_"))
         write_qrels(store.folder / data.dataset.name / f"{split}.qrels.gz", qrels)
     values = {
-        split: {query: [found[m] for m in METRICS] for query, found in report.per_query.items()}
-        for split, report in reports.items()
+        split: {query: [row[metric] for metric in METRICS] for query, row in r.per_query.items()}
+        for split, r in reports.items()
     }
     write_json(part / PER_QUERY, values, indent=None)
     return reports
@@ -116,12 +88,11 @@ def _figures(report: Report, data: BenchData, split: str) -> dict[str, Any]:
 def _measured(seconds: float) -> dict[str, Any]:
     import torch
 
-    scale = 1 if platform.system() == "Darwin" else 1024  # of ru_maxrss
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+    unit = 1 if platform.system() == "Darwin" else 1024  # of ru_maxrss, in bytes
     return {
         "seconds": seconds,
         "cpu_seconds": time.process_time(),  # tells a busy machine from a slow row
-        "peak_bytes": peak,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         "threads": torch.get_num_threads(),
     }
 

@@ -1,41 +1,27 @@
-"""A bench: which cells are to be run, in which order, and which are there already."""
+"""Run a bench: the missing cells of each dataset, as jobs that depend on each other."""
 
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from askonce.bench.cell import CellPlan, cell_settings, run_cell
-from askonce.bench.names import default_names, row_of
+from askonce.bench.cell import run_cell
+from askonce.bench.data import BenchData, bench_data, main_metric
+from askonce.bench.plan import Bench, CellPlan, is_finished, planned_rows
 from askonce.bench.rows.base import Row
 from askonce.bench.rows.fusion import FusionRow
-from askonce.bench.setup import BenchData, Setup, bench_data, main_metric
-from askonce.bench.store import LONGEST, Store, StoredCell
+from askonce.bench.store import Store, StoredCell
 from askonce.bench.workers import Job, run_here, run_jobs
 from askonce.errors import AskonceError
+from askonce.training.events import Epoch, Event, OnEvent
 
 Say = Callable[[str], None]
 EPOCHS_EVERY = 20.0  # seconds between two lines about epochs
 PERPLEXITIES = ("perplexity", "rightward_perplexity", "leftward_perplexity")
 
 
-@dataclass(frozen=True)
-class Bench:
-    """What to run: no models means all that a dataset has."""
-
-    setup: Setup
-    datasets: Sequence[str]
-    models: Sequence[str] = ()
-    seeds: int = 1
-    jobs: int = 1  # processes at a time; 0: none, all in this one
-    threads: int | None = 1  # of each job; None: as they are
-    longest: float = LONGEST
-
-
 def run_bench(bench: Bench, say: Say) -> Store:
-    """Run what is not in the store yet, dataset by dataset; raises at the end if cells failed."""
+    """Run what the store lacks, dataset by dataset; raises at the end if cells failed."""
     store = Store.make(bench.setup.store, bench.setup.quick)
     failed: dict[str, str] = {}
     for name in bench.datasets:
@@ -46,67 +32,54 @@ def run_bench(bench: Bench, say: Say) -> Store:
     if failed:
         first, reason = next(iter(failed.items()))
         raise AskonceError(
-            f"{len(failed)} cells failed, {first} for one: {reason}; all others are kept: mend "
-            "it and run the same command"
+            f"{len(failed)} cells failed, for example {first}: {reason}; all others are in the "
+            "store: fix the cause and run the same command"
         )
     return store
 
 
-def rows_of(bench: Bench, data: BenchData) -> list[Row]:
-    """The rows that are asked for, with the parts of fusions before them, each once."""
-    dataset, setup = data.dataset, bench.setup
-    pools = [pool for split in data.scored for pool in dataset.splits[split]]
-    largest = max((len(pool.candidates) for pool in pools), default=0)
-    names = bench.models or default_names(dataset.name, setup.recipes, largest)
-    rows = [row_of(name, dataset.name, setup.recipes) for name in names]
-    parts = [part for row in rows if isinstance(row, FusionRow) for part in row.parts]
-    fusions = [row for row in rows if isinstance(row, FusionRow)]
-    single = [row for row in rows if not isinstance(row, FusionRow)]
-    return list({row.label: row for row in [*single, *parts, *fusions]}.values())
-
-
 def _jobs(bench: Bench, data: BenchData, store: Store, say: Say) -> list[Job]:
-    """A job for each missing or stale cell: first seeds, then second ones, ..., then fusions."""
-    rows = rows_of(bench, data)
+    """A job per missing or stale cell: first seeds, second seeds, …, then fusions alike."""
     missing: list[tuple[Row, int]] = []
-    kept = 0
-    for row in sorted(rows, key=lambda row: isinstance(row, FusionRow)):
+    finished = 0
+    for row in planned_rows(bench, data):
         for seed in range(1, 1 + (bench.seeds if row.seeded else 1)):
-            if _fresh(store, row, data, seed, bench.setup):
-                kept += 1
+            if is_finished(store, row, data, seed, bench.setup):
+                finished += 1
             else:
                 missing.append((row, seed))
     missing.sort(key=lambda entry: (isinstance(entry[0], FusionRow), entry[1]))
-    say(f"{data.dataset.name}: {len(missing)} cells to run, {kept} in the store")
-    planned = {_name(data, row.label, seed) for row, seed in missing}
+    say(f"{data.dataset.name}: {len(missing)} cells to run, {finished} in the store")
+    planned = {str(_plan(bench, data, row, seed)) for row, seed in missing}
     return [_job(bench, data, store, row, seed, planned) for row, seed in missing]
 
 
 def _job(
     bench: Bench, data: BenchData, store: Store, row: Row, seed: int, planned: set[str]
 ) -> Job:
-    dataset = data.dataset.name
     parts = row.parts if isinstance(row, FusionRow) else ()
-    needs = [(part.label, seed if part.seeded else 1) for part in parts]
+    needs = [(part, seed if part.seeded else 1) for part in parts]
     if seed > 1:
-        needs.append((row.label, 1))
-    after = tuple(name for need in needs if (name := _name(data, *need)) in planned)
-    plan = CellPlan(bench.setup, dataset, row.label, seed)
-    work = partial(_work, plan, bench.threads)
-    skip = partial(_reason_to_skip, bench, data, store, row, seed)
-    return Job(_name(data, row.label, seed), work, after, skip)
+        needs.append((row, 1))
+    after = (str(_plan(bench, data, *need)) for need in needs)
+    plan = _plan(bench, data, row, seed)
+    return Job(
+        str(plan),
+        partial(_work, plan, bench.threads),
+        tuple(name for name in after if name in planned),
+        partial(_reason_to_skip, bench, data, store, row, seed),
+    )
 
 
-def _fresh(store: Store, row: Row, data: BenchData, seed: int, setup: Setup) -> bool:
-    cell = store.cell(data.dataset.name, row.label, seed)
-    return cell is not None and cell.settings == cell_settings(row, data, setup)
+def _plan(bench: Bench, data: BenchData, row: Row, seed: int) -> CellPlan:
+    return CellPlan(bench.setup, data.dataset.name, row.label, seed)
 
 
 def _reason_to_skip(bench: Bench, data: BenchData, store: Store, row: Row, seed: int) -> str | None:
-    """More seeds of what takes long are not worth their time; a fusion needs its parts."""
+    """A slow row gets no further seeds; a fusion needs its parts."""
     if isinstance(row, FusionRow):
         for part in row.parts:
-            if not _fresh(store, part, data, seed if part.seeded else 1, bench.setup):
+            if not is_finished(store, part, data, seed if part.seeded else 1, bench.setup):
                 return f"{part.label} has no seed {seed}"
         return None
     first = store.cell(data.dataset.name, row.label, 1) if seed > 1 else None
@@ -115,41 +88,36 @@ def _reason_to_skip(bench: Bench, data: BenchData, store: Store, row: Row, seed:
     return None
 
 
-def _name(data: BenchData, label: str, seed: int) -> str:
-    return f"{data.dataset.name} · {label} · seed {seed}"
-
-
 def _work(plan: CellPlan, threads: int | None) -> str:
-    """In a process of its own: run the cell, say what it reached."""
-    return outcome_line(run_cell(plan, _teller(str(plan)), threads))
+    """Run the cell, in a process of its own."""
+    return outcome_line(run_cell(plan, _epoch_logger(str(plan)), threads))
 
 
 def outcome_line(cell: StoredCell) -> str:
-    """What a cell reached, in one line."""
+    """A cell's main metric and time in one line."""
     metric = main_metric(cell.dataset)
-    shown = [f"{split} {found['metrics'][metric]:.4f}" for split, found in cell.figures.items()]
+    shown = [f"{split} {figures['metrics'][metric]:.4f}" for split, figures in cell.figures.items()]
     return f"{metric} {', '.join(shown)} in {cell.facts['seconds']:.0f} s"
 
 
-def epoch_line(figures: dict[str, Any]) -> str:
-    """What an epoch reached, in one line."""
-    guessed = {key: value for key, value in figures.items() if key in PERPLEXITIES}
-    dev = {f"dev {key}": figures["dev"][key] for key in ("MAP", "P@1") if "dev" in figures}
-    stage = "pre-training, epoch" if guessed else "epoch"
-    told = [f"{key.replace('_', ' ')} {value:.1f}" for key, value in guessed.items()]
-    told += [f"{key} {value:.4f}" for key, value in dev.items()]
-    return "  ".join([f"{stage} {figures['epoch']}", *told])
+def epoch_line(event: Epoch) -> str:
+    """An epoch's figures in one line."""
+    perplexities = {key: event.figures[key] for key in PERPLEXITIES if key in event.figures}
+    phase = "pre-training, epoch" if perplexities else "epoch"
+    texts = [f"{key.replace('_', ' ')} {value:.1f}" for key, value in perplexities.items()]
+    texts += [f"dev {key} {event.dev[key]:.4f}" for key in ("MAP", "P@1") if key in event.dev]
+    return "  ".join([f"{phase} {event.epoch}", *texts])
 
 
-def _teller(name: str) -> Callable[[str, dict[str, Any]], None]:
+def _epoch_logger(name: str) -> OnEvent:
     """Lines about epochs on stderr, but not too many."""
     last = time.monotonic()
 
-    def tell(kind: str, figures: dict[str, Any]) -> None:
+    def on_event(event: Event) -> None:
         nonlocal last
-        if kind != "epoch" or time.monotonic() - last < EPOCHS_EVERY:
+        if not isinstance(event, Epoch) or time.monotonic() - last < EPOCHS_EVERY:
             return
         last = time.monotonic()
-        sys.stderr.write(f"{name}: {epoch_line(figures)}\n")
+        sys.stderr.write(f"{name}: {epoch_line(event)}\n")
 
-    return tell
+    return on_event

@@ -1,6 +1,6 @@
 """The results of benches: a folder with a sub-folder for each finished cell.
 
-    STORE/store.json                     format, whether the figures are quick ones, where data was
+    STORE/store.json                     format, whether figures are quick ones, data folders
     STORE/DATASET/SPLIT.qrels.gz         labels
     STORE/DATASET/MODEL/SEED/cell.json   settings, figures, times, sizes, versions
                              per_query.json
@@ -8,8 +8,8 @@
                              ranker/     the trained ranker with metrics.jsonl, where there is one
                              pretrained/ curves of pre-training
 
-A cell is written beside its place and then moved there, so a folder that is named by a seed is
-whole. What is being worked on is in ``.SEED.part``.
+A cell is written to ``.SEED.part`` and renamed when it is complete, so every folder named by a
+seed is complete.
 """
 
 import json
@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -34,71 +34,50 @@ STORE, CELL, PER_QUERY, SETTINGS = "store.json", "cell.json", "per_query.json", 
 Kind = Literal["baseline", "transformer", "trained", "fusion"]
 Facts = dict[str, Any]  # seconds, speeds, sizes: plain values for JSON
 Records = list[dict[str, Any]]
-LONGEST = 600.0  # seconds of a first seed, beyond which a row gets no other seeds unless asked
+LONGEST = 600.0  # seconds of a first seed beyond which a row gets no further seeds by default
 
 
 @dataclass(frozen=True)
 class StoredCell:
-    """One finished cell: a model on a dataset with a seed."""
+    """One finished cell: a row on a dataset with a seed."""
 
     folder: Path
-    record: Mapping[str, Any]
+    dataset: str
+    model: str  # a model, a variant such as ``hyperqa@model.dim=100``, or a fusion
+    seed: int  # 1 for rows that do not depend on one
+    kind: Kind
+    settings: Mapping[str, Any]  # all that decided the scores; trained rows: ["row"]["recipe"]
+    facts: Facts
+    figures: Mapping[str, Mapping[str, Any]]  # by split: protocol, queries, metrics
+    versions: Mapping[str, str]
+    finished: str  # when, in ISO 8601
 
-    @property
-    def dataset(self) -> str:
-        """Its dataset."""
-        return str(self.record["dataset"])
-
-    @property
-    def model(self) -> str:
-        """Its row: a model, a variant such as ``hyperqa@model.dim=100``, or a fusion."""
-        return str(self.record["model"])
-
-    @property
-    def seed(self) -> int:
-        """Its seed; 1 for what does not depend on one."""
-        return int(self.record["seed"])
-
-    @property
-    def kind(self) -> Kind:
-        """Which kind of row it is."""
-        return self.record["kind"]
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """All that decided the scores; of a trained model ``settings["row"]["recipe"]``."""
-        return self.record["settings"]
+    @classmethod
+    def read(cls, folder: Path) -> "StoredCell":
+        """The cell of a folder."""
+        record = _read(folder / CELL)
+        return cls(folder, **{field.name: record[field.name] for field in fields(cls)[1:]})
 
     @property
     def seconds(self) -> float:
-        """What it takes on a machine that is not busy with other things.
+        """The seconds it takes on an idle machine.
 
-        A cell that went on after a stop knows its processor time since then only: of such, the
-        time of all epochs by the clock.
+        A resumed cell knows only its processor time since it resumed; for those it is the wall
+        time of all epochs.
         """
         facts = self.facts
         trained = facts.get("train_seconds", 0.0) + facts.get("pretrain_seconds", 0.0)
-        stopped = self.kind == "trained" and trained > facts["seconds"]
-        return float(trained if stopped else min(facts["seconds"], facts["cpu_seconds"]))
-
-    @property
-    def facts(self) -> Facts:
-        """Seconds, speeds, sizes, memory."""
-        return self.record["facts"]
-
-    @property
-    def figures(self) -> Mapping[str, Mapping[str, Any]]:
-        """By split: protocol, queries, metrics."""
-        return self.record["figures"]
+        resumed = self.kind == "trained" and trained > facts["seconds"]
+        return float(trained if resumed else min(facts["seconds"], facts["cpu_seconds"]))
 
     @cached_property
     def _per_query(self) -> dict[str, dict[str, list[float]]]:
         return json.loads((self.folder / PER_QUERY).read_text("utf-8"))
 
     def values(self, split: str, metric: str) -> dict[str, float]:
-        """One metric by query, as significance tests want it."""
-        place = METRICS.index(metric)
-        return {query: values[place] for query, values in self._per_query[split].items()}
+        """One metric by query."""
+        column = METRICS.index(metric)
+        return {query: values[column] for query, values in self._per_query[split].items()}
 
     def run(self, split: str) -> Run:
         """The scores of every candidate of a split."""
@@ -106,9 +85,9 @@ class StoredCell:
 
     @property
     def ranker(self) -> Path | None:
-        """The folder of the trained ranker, for ``Ranker.load``; none for other kinds."""
-        place = self.folder / "ranker"
-        return place if (place / "config.json").is_file() else None
+        """The folder of the trained ranker, for ``Ranker.load``; None for other kinds."""
+        folder = self.folder / "ranker"
+        return folder if (folder / "config.json").is_file() else None
 
     def curve(self) -> Records:
         """One record per epoch of training: loss, seconds, dev figures."""
@@ -128,21 +107,22 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        self._datasets: dict[tuple[str, str], Dataset] = {}  # many figures want the same texts
+        self._datasets: dict[tuple[str, str], Dataset] = {}  # figures share texts
         path = self.folder / STORE
         if not path.is_file():
             raise AskonceError(
                 f"{str(folder)!r} is no results store: it has no {STORE}; "
-                f"`askonce bench … --out {folder}` makes one"
+                f"create one with `askonce bench … --out {folder}`"
             )
         self.facts = _read(path)
         if self.facts.get("format") != FORMAT:
-            found = self.facts.get("format")
-            raise DataError(path, f"format {FORMAT}; a newer askonce may read it", found)
+            raise DataError(
+                path, f"format {FORMAT}; a newer askonce may read it", self.facts.get("format")
+            )
 
     @classmethod
     def make(cls, folder: Path, quick: bool) -> "Store":
-        """Open a store, new or old; quick figures and full ones never share one."""
+        """Open or create a store; quick and full figures never share one."""
         folder = Path(folder)
         if not (folder / STORE).is_file():
             if folder.is_dir() and any(folder.iterdir()):
@@ -153,32 +133,32 @@ class Store:
             write_json(folder / STORE, {"format": FORMAT, "quick": quick, "data": {}})
         store = cls(folder)
         if store.quick != quick:
-            held, told = ("quick", "without") if store.quick else ("full", "with")
+            content, option = ("quick", "without") if store.quick else ("full", "with")
             raise AskonceError(
-                f"{str(folder)!r} holds {held} figures and this bench runs {told} --quick; "
+                f"{str(folder)!r} holds {content} figures and this bench runs {option} --quick; "
                 "name another store with --out"
             )
         return store
 
     @property
     def quick(self) -> bool:
-        """Whether all figures are of short runs on few pools."""
+        """Whether all figures come from short runs on few pools."""
         return bool(self.facts["quick"])
 
     def remember_data(self, dataset: str, folder: Path) -> None:
-        """Note where the files of a dataset are, for figures that show texts."""
-        self.facts = _read(self.folder / STORE)  # another bench may have written to it
+        """Record where a dataset is, for figures that show texts."""
+        self.facts = _read(self.folder / STORE)  # another bench may have written it meanwhile
         self.facts["data"][dataset] = str(Path(folder).resolve())
         write_json(self.folder / STORE, self.facts)
 
     def dataset(self, name: str) -> Dataset | None:
-        """The dataset with its texts, from where the bench read it; none if it is gone."""
-        place = self.facts["data"].get(name)
-        if not place or not Path(place).is_dir():
+        """The dataset with its texts, from where the bench read it; None if it is gone."""
+        folder = self.facts["data"].get(name)
+        if not folder or not Path(folder).is_dir():
             return None
-        if (name, place) not in self._datasets:
-            self._datasets[name, place] = load_dataset(name, place)
-        return self._datasets[name, place]
+        if (name, folder) not in self._datasets:
+            self._datasets[name, folder] = load_dataset(name, folder)
+        return self._datasets[name, folder]
 
     def datasets(self) -> list[str]:
         """Datasets with a finished cell."""
@@ -188,14 +168,14 @@ class Store:
         """Finished cells, sorted by dataset, model and seed."""
         row = folder_name(model) if model else "*"
         for path in sorted(self.folder.glob(f"{dataset or '*'}/{row}/[0-9]*/{CELL}")):
-            yield StoredCell(path.parent, _read(path))
+            yield StoredCell.read(path.parent)
 
     def cell(self, dataset: str, model: str, seed: int) -> StoredCell | None:
-        """One finished cell, if it is there."""
-        path = self.place(dataset, model, seed) / CELL
-        return StoredCell(path.parent, _read(path)) if path.is_file() else None
+        """One finished cell, or None."""
+        folder = self.cell_folder(dataset, model, seed)
+        return StoredCell.read(folder) if (folder / CELL).is_file() else None
 
-    def place(self, dataset: str, model: str, seed: int) -> Path:
+    def cell_folder(self, dataset: str, model: str, seed: int) -> Path:
         """The folder of a cell."""
         return self.folder / dataset / folder_name(model) / str(seed)
 
@@ -204,36 +184,35 @@ class Store:
         return read_qrels(self.folder / dataset / f"{split}.qrels.gz")
 
     def work_folder(self, dataset: str, model: str, seed: int, settings: object) -> Path:
-        """Where a cell is made; what a run with other settings left there is removed."""
-        place = self.place(dataset, model, seed)
-        part = place.with_name(f".{seed}.part")
-        told = json.loads(json.dumps(settings))
-        if not (part / SETTINGS).is_file() or _read(part / SETTINGS) != told:
+        """Where a cell is made; leftovers of a run with other settings are removed."""
+        part = self.cell_folder(dataset, model, seed).with_name(f".{seed}.part")
+        plain = json.loads(json.dumps(settings))
+        if not (part / SETTINGS).is_file() or _read(part / SETTINGS) != plain:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
-            write_json(part / SETTINGS, told)
+            write_json(part / SETTINGS, plain)
         return part
 
     def finish(self, part: Path, dataset: str, model: str, seed: int) -> StoredCell:
-        """Put a cell that is whole in its place."""
-        place = self.place(dataset, model, seed)
-        old = place.with_name(f".{seed}.old")
+        """Move a complete cell to its folder, replacing a stale one."""
+        folder = self.cell_folder(dataset, model, seed)
+        old = folder.with_name(f".{seed}.old")
         (part / SETTINGS).unlink()
         shutil.rmtree(old, ignore_errors=True)
-        if place.exists():
-            os.replace(place, old)
-        os.replace(part, place)
+        if folder.exists():
+            os.replace(folder, old)
+        os.replace(part, folder)
         shutil.rmtree(old, ignore_errors=True)
-        return StoredCell(place, _read(place / CELL))
+        return StoredCell.read(folder)
 
 
 def folder_name(model: str) -> str:
-    """A row's name as a folder's."""
+    """The folder name of a row."""
     return re.sub(r"[^\w.+@=-]", "_", model)
 
 
 def write_json(path: Path, value: object, indent: int | None = 1) -> None:
-    """Write or replace a JSON file as a whole."""
+    """Write a JSON file atomically."""
     write_atomic(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
 

@@ -1,39 +1,42 @@
 """Run jobs in processes of their own, several at a time; one that fails does not stop the others.
 
-A process per job, so that its peak memory is its own.
+Each job gets a process of its own, so that its peak memory can be measured, and a pool of its own:
+a killed process breaks its whole ``ProcessPoolExecutor``.
 """
 
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import wait as wait_for_sentinel
 
 from askonce.errors import AskonceError
 
-Work = Callable[[], str]  # must be picklable; returns a line for the reader
+Work = Callable[[], str]  # picklable; returns a line for the user
+Ending = tuple[bool, str]  # success, and a line for the user
 
 
 @dataclass(frozen=True)
 class Job:
-    """Something to do, its name, and the names of jobs that must be done before."""
+    """Work to do, its name, and the names of jobs that must finish first."""
 
     name: str
     work: Work
     after: tuple[str, ...] = ()
-    skip: Callable[[], str | None] = lambda: None  # asked at the last moment: a reason to leave it
+    skip: Callable[[], str | None] = lambda: None  # called just before the start: a reason to skip
 
 
 def run_jobs(jobs: Sequence[Job], workers: int, say: Callable[[str], None]) -> dict[str, str]:
-    """Run all jobs; returns what went wrong, by job."""
+    """Run all jobs; returns the reasons of those that failed."""
     waiting, failed = list(jobs), dict[str, str]()
     done: set[str] = set()
-    running: dict[object, tuple[Job, Connection, BaseProcess]] = {}
+    running: dict[Future[Ending], tuple[Job, ProcessPoolExecutor]] = {}
+    others = set(multiprocessing.active_children())
     try:
         while waiting or running:
             for job in _startable(waiting, done, failed, workers - len(running)):
@@ -41,21 +44,21 @@ def run_jobs(jobs: Sequence[Job], workers: int, say: Callable[[str], None]) -> d
                 if reason := job.skip():
                     say(f"{job.name}: left out, {reason}")
                     done.add(job.name)
-                    continue
-                connection, process = _start(job)
-                running[connection] = job, connection, process
-            if not running:
-                continue
-            for ready in wait([connection for _, connection, _ in running.values()]):
-                job, connection, process = running.pop(ready)
-                right, line = _result(connection, process)
+                else:
+                    pool = _pool()
+                    running[pool.submit(_run, job.work)] = job, pool
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                job, pool = running.pop(future)
+                success, line = _ending(future)
+                pool.shutdown()
                 done.add(job.name)
-                if not right:
+                if not success:
                     failed[job.name] = line
                 say(f"{job.name}: {line} [{len(done)} of {len(jobs)}]")
     finally:
-        for _, _, process in running.values():
-            process.terminate()
+        if running:  # interrupted: the executor itself would wait for its jobs
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
     return failed
 
 
@@ -67,55 +70,48 @@ def run_here(jobs: Sequence[Job], say: Callable[[str], None]) -> dict[str, str]:
     return {}
 
 
-def _startable(
-    waiting: list[Job], done: set[str], failed: dict[str, str], places: int
-) -> list[Job]:
-    """The first jobs whose needs are met; those that need what failed fail too."""
+def _startable(waiting: list[Job], done: set[str], failed: dict[str, str], free: int) -> list[Job]:
+    """The first jobs whose needs are met; those that need a failed job fail too."""
     for job in list(waiting):
         if lost := [name for name in job.after if name in failed]:
             failed[job.name] = f"needs {lost[0]}"
             done.add(job.name)
             waiting.remove(job)
     ready = [job for job in waiting if done.issuperset(job.after)]
-    return ready[: max(places, 0)]
+    return ready[: max(free, 0)]
 
 
-def _start(job: Job) -> tuple[Connection, BaseProcess]:
+def _pool() -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(job.work, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    return ours, process
+    return ProcessPoolExecutor(1, context, _start_child, max_tasks_per_child=1)
 
 
-def _child(work: Work, connection: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the bench ends its jobs
+def _start_child() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its jobs
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        connection.send((True, work()))
-    except AskonceError as error:
-        connection.send((False, str(error)))
-    except Exception as error:
-        traceback.print_exc()
-        connection.send((False, f"{type(error).__name__}: {error}"))
-    sys.stderr.flush()
 
 
 def _end_with_parent() -> None:
     """A killed bench leaves no process behind."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        wait([parent.sentinel])
+        wait_for_sentinel([parent.sentinel])
         os._exit(1)
 
 
-def _result(connection: Connection, process: BaseProcess) -> tuple[bool, str]:
+def _run(work: Work) -> Ending:
+    """In the child: errors become lines, since not every exception can be pickled."""
     try:
-        result: tuple[bool, str] = connection.recv()
-    except EOFError:  # killed, out of memory
-        process.join()
-        result = False, f"the process ended with code {process.exitcode}"
-    process.join()
-    connection.close()
-    return result
+        return True, work()
+    except AskonceError as error:
+        return False, str(error)
+    except Exception as error:
+        traceback.print_exc()
+        return False, f"{type(error).__name__}: {error}"
+
+
+def _ending(future: Future[Ending]) -> Ending:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return False, "its process was killed; it may have run out of memory"

@@ -9,16 +9,19 @@ from typing import Annotated
 
 import typer
 
+from askonce.cli.train_recipe import OldSpelling
 from askonce.errors import AskonceError
 
 # one file each; `import` is not a valid module name
 VERBS = (
     *("ask", "bench", "convert", "datasets", "duplicates", "evaluate", "export", "import_"),
-    *("index", "info", "models", "pretrain", "report", "serve", "stats", "train", "tune"),
+    *("index", "info", "models", "pretrain", "report", "serve", "stats", "train"),
+    *("train_recipe", "tune"),
 )
 
 app = typer.Typer(
     name="askonce",
+    cls=OldSpelling,
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
@@ -50,7 +53,7 @@ def root(
 
 for verb in VERBS:
     module = import_module(f"askonce.cli.{verb}")
-    app.command(name=verb.rstrip("_"))(module.command)
+    app.command(name=verb.rstrip("_").replace("_", "-"))(module.command)
 
 
 def main() -> None:

@@ -13,7 +13,8 @@ from askonce.cli.output import (
     vectors_beside,
     write_json,
 )
-from askonce.cli.train import Changes, Vectors, live
+from askonce.cli.training_progress import Changes, Vectors, training_progress
+from askonce.training.events import Phase
 
 
 def command(
@@ -26,7 +27,7 @@ def command(
     vectors: Vectors = None,
     json: JsonFlag = False,
 ) -> None:
-    """Learn from texts alone, then `askonce train --start FOLDER`; a stopped run goes on."""
+    """Learn from texts alone, then `askonce train-recipe --start FOLDER`; a stopped run goes on."""
     from askonce.data.benchmarks import load_dataset
     from askonce.training.pretraining.run import pretrain_recipe
     from askonce.training.recipe import dataset_of, read_recipe, read_table
@@ -35,15 +36,17 @@ def command(
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"pretrain-{name}-{chosen.model}"
     table = read_table(recipe, "pretrain", changes or [])
-    with live(False, folder) as tell:
-        tell("text", {"text": f"reading {name}"})
+    with training_progress() as on_event:
+        on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
-        history = pretrain_recipe(chosen, table, dataset, folder, beside, tell)
+        history = pretrain_recipe(chosen, table, dataset, folder, beside, on_event)
     if not first_process():
         return
     result: dict[str, Any] = {"model": chosen.model, "folder": str(folder), "history": history}
     if json:
         write_json(result)
         return
-    console().print(f"saved in {folder}; start from it: askonce train {recipe} --start {folder}")
+    console().print(
+        f"saved in {folder}; start from it: askonce train-recipe {recipe} --start {folder}"
+    )

@@ -1,4 +1,4 @@
-"""``askonce report``: a results store as a page, as Markdown, as JSON."""
+"""``askonce report``: a results store as an HTML page, Markdown or JSON."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,45 +9,43 @@ from askonce.cli.output import JsonFlag, console, counted_progress, write_json
 
 
 def command(
-    store: Annotated[Path, typer.Argument(help="The folder that `askonce bench --out` wrote.")],
+    store: Annotated[Path, typer.Argument(help="A folder written by `askonce bench --out`.")],
     html: Annotated[
         Path | None, typer.Option("--html", help="Write one self-contained page to this file.")
     ] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option("--markdown", help="Write Markdown to this file, pictures beside it."),
+        typer.Option("--markdown", help="Write Markdown to this file, figures beside it."),
     ] = None,
     summary: Annotated[
         Path | None, typer.Option("--summary", help="Write one JSON entry per row and metric.")
     ] = None,
     readme: Annotated[
         Path | None,
-        typer.Option("--readme", help="Put the small table between the marks of this file."),
+        typer.Option("--readme", help="Write the short table between the marks in this file."),
     ] = None,
     texts: Annotated[
-        bool, typer.Option("--texts/--no-texts", help="Show figures that quote the datasets.")
+        bool, typer.Option("--texts/--no-texts", help="Include figures that quote the datasets.")
     ] = True,
     json: JsonFlag = False,
 ) -> None:
-    """Show the results of benches beside the papers' numbers, BM25 and MiniLM."""
+    """Show benchmark results beside the papers' numbers, BM25 and MiniLM."""
     from askonce.bench.report.document import blocks, html_page, markdown_page
-    from askonce.bench.report.results import records, tables
-    from askonce.bench.report.results import summary as entries
-    from askonce.bench.report.short_table import put_between_marks, short_table
-    from askonce.bench.report.table import terminal
+    from askonce.bench.report.results import records, summary_entries, tables
+    from askonce.bench.report.table import put_between_marks, short_table, terminal
     from askonce.bench.store import Store
 
     opened = Store(store)
-    with counted_progress("drawing") as tell:
-        parts = blocks(opened, texts, tell) if html or markdown else []
+    with counted_progress("drawing") as on_progress:
+        parts = blocks(opened, texts, on_progress) if html or markdown else []
     if html is not None:
         html.write_text(html_page(opened, parts), "utf-8")
     if markdown is not None:
         markdown.write_text(markdown_page(opened, parts, markdown), "utf-8")
     if summary is not None:
-        write_json(entries(tables(opened), opened), summary)
+        write_json(summary_entries(tables(opened), opened), summary)
     if readme is not None:
-        put_between_marks(short_table(entries(tables(opened), opened)), readme)
+        put_between_marks(short_table(summary_entries(tables(opened), opened)), readme)
     if json:
         write_json(records(tables(opened)))
     elif not (html or markdown or summary or readme):

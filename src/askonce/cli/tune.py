@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from askonce.cli.output import DataFolder, JsonFlag, console, vectors_beside, write_json
-from askonce.cli.train import Changes, Vectors, live
+from askonce.cli.training_progress import Changes, Vectors, training_progress
 
 
 def command(
@@ -28,10 +28,10 @@ def command(
     chosen = read_recipe(recipe, changes or [])
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"tune-{name}-{chosen.model}"
-    with live(False, folder) as tell:
+    with training_progress() as on_event:
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
-        best = tune(recipe, changes or [], dataset, beside, folder, trials, tell)
+        best = tune(recipe, changes or [], dataset, beside, folder, trials, on_event)
     if json:
         write_json(best)
         return

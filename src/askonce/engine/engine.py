@@ -15,8 +15,7 @@ from askonce.engine.lifecycle.following import OnEvent
 from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
 from askonce.errors import AskonceError, NotAnEncoder
-from askonce.ranking.pipeline import DEPTH, Ranked
-from askonce.ranking.reranking import rerank
+from askonce.ranking.stages import DEPTH, Query, Ranked
 from askonce.types import Link, Post
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class Engine:
         with self._manager.asking() as searches:
             searches.need(ranker)
             search = searches.question
-            ranked = search.rank(questions, ranker, max(k, depth))
+            ranked = search.rank(list(map(Query, questions)), ranker, max(k, depth))
             return [
                 similar_hits(self.archive, search, question, found, k)
                 for question, found in zip(questions, ranked, strict=True)
@@ -145,7 +144,7 @@ class Engine:
         _check(questions, k)
         with self._manager.asking() as searches:
             searches.need(ranker)
-            near = searches.question.find(questions, ranker, NEAR)
+            near = searches.question.retrieve(list(map(Query, questions)), ranker, NEAR)
             return self._answers(searches, questions, near, k, ranker, votes)
 
     def ask_many(
@@ -156,9 +155,10 @@ class Engine:
         with self._manager.asking() as searches:
             searches.need(ranker)
             search = searches.question
-            near = search.find(questions, ranker, max(k, DEPTH))
+            queries = list(map(Query, questions))
+            near = search.retrieve(queries, ranker, max(k, DEPTH))
             answers = self._answers(searches, questions, near, k, ranker, votes)
-            reranked = search.rerank(questions, near, ranker)
+            reranked = search.rerank(queries, near, ranker)
             similar = (
                 similar_hits(self.archive, search, question, found, k)
                 for question, found in zip(questions, reranked, strict=True)
@@ -177,11 +177,11 @@ class Engine:
             if post is None:
                 raise AskonceError(f"no post {post_id!r} in this archive")
             search = searches.question if post.kind == "question" else searches.answer
-            asked = {post_id: 0.0}  # a candidate, whether a search finds it or not
+            lent = {post_id: 0.0}  # a candidate, whether a search finds it or not
             if post.kind == "answer":
-                near = searches.question.find([question], "best", NEAR)[0]
-                asked |= lent_scores(self.archive, near)
-            ranked = search.rank([question], "best", DEPTH, [asked])[0]
+                near = searches.question.retrieve([Query(question)], "best", NEAR)[0]
+                lent |= lent_scores(self.archive, near)
+            ranked = search.rank([Query(question, lent)])[0]
             return explain(search, question, post, ranked)
 
     def embed(self, texts: Sequence[str]) -> "np.ndarray":
@@ -196,7 +196,7 @@ class Engine:
         """A score for each document; higher is better."""
         _check([query], 1)
         with self._manager.asking() as searches:
-            return rerank(searches.answer, query, documents)
+            return searches.answer.score_documents(query, documents)
 
     # -- change -----------------------------------------------------------------------------------
 
@@ -257,8 +257,8 @@ class Engine:
         ranker: str,
         votes: bool,
     ) -> list[list[RankedAnswer]]:
-        asked = [lent_scores(self.archive, found) for found in near]
-        ranked = searches.answer.rank(questions, ranker, max(k, DEPTH), asked)
+        lent = [lent_scores(self.archive, ranked) for ranked in near]
+        ranked = searches.answer.rank(list(map(Query, questions, lent)), ranker, max(k, DEPTH))
         return [
             answer_hits(self.archive, searches.answer, question, found, k, votes)
             for question, found in zip(questions, ranked, strict=True)

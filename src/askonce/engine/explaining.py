@@ -6,7 +6,8 @@ from askonce.engine.hits import shared_words
 from askonce.engine.results import StageScore, Why, WordWeights
 from askonce.ranking.calibration import content_stems
 from askonce.ranking.fusion import zscores
-from askonce.ranking.pipeline import Ranked, Search
+from askonce.ranking.pipeline import Search
+from askonce.ranking.stages import Ranked
 from askonce.types import Post
 
 if TYPE_CHECKING:

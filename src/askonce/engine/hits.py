@@ -5,7 +5,8 @@ from collections.abc import Callable
 from askonce.archive import Archive
 from askonce.engine.results import RankedAnswer, SimilarQuestion
 from askonce.ranking.calibration import content_stems, jaccard
-from askonce.ranking.pipeline import Ranked, Search
+from askonce.ranking.pipeline import Search
+from askonce.ranking.stages import Ranked
 from askonce.text.sanitise import safe_html
 from askonce.text.tokenise import tokenise
 

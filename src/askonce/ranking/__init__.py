@@ -1,1 +1,1 @@
-"""What training leaves for the engine: which models serve, how their scores are joined."""
+"""From stage scores to an order: stages, fusion, pipeline, calibration, votes, manifest."""

@@ -1,11 +1,20 @@
-"""From scores to the probability that a candidate is the same question."""
+"""The probability that a candidate is the same question: fit it, judge it, use it."""
 
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+import numpy as np
+
+from askonce.ranking.stages import PAIR, Ranked
 from askonce.text.stopwords import STOPWORDS
 from askonce.text.tokenise import tokenise
+from askonce.types import Post
+
+SHARED = "shared"  # the overlap of content words, a score beside those of the stages
+SHOWN = 10  # candidates of a question that a reader looks at
+COPY = 0.9  # unmarked candidates above this overlap are not used as negatives
+BINS = 10
 
 
 @dataclass(frozen=True)
@@ -16,21 +25,123 @@ class Calibration:
     slopes: Mapping[str, float]  # of "bm25", "vectors", "pair" and "shared"
 
     def probability(self, scores: Mapping[str, float]) -> float:
-        """The probability for one candidate; a score that is missing counts as 0."""
+        """The probability for one candidate; a missing score counts as 0."""
         logit = self.intercept + sum(w * scores.get(name, 0.0) for name, w in self.slopes.items())
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
 def content_stems(text: str, terms: Callable[[str], list[str]]) -> frozenset[str]:
-    """The stems of the words that carry meaning; ``terms`` gives the stem of each word."""
+    """The stems of the content words of a text; ``terms`` gives the stem of each word."""
     pairs = zip(tokenise(text), terms(text), strict=True)
     return frozenset(stem for word, stem in pairs if word not in STOPWORDS)
 
 
 def jaccard(query: Set[str], candidate: Set[str]) -> float:
-    """The share of words that two texts have in common, of all that either has (Jaccard).
-
-    As the score "shared" it is of their content stems.
-    """
+    """The overlap of two sets of words: those in both, as a share of those in either."""
     union = len(query | candidate)
     return len(query & candidate) / union if union else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Candidates with their raw scores, whether each is the same question, and its weight."""
+
+    names: tuple[str, ...]
+    scores: np.ndarray  # (N, F)
+    same: np.ndarray  # (N,) 0 or 1
+    weight: np.ndarray  # (N,)
+
+    @property
+    def prior(self) -> float:
+        """The probability for any candidate that is shown."""
+        return float(np.average(self.same, weights=self.weight))
+
+
+@dataclass(frozen=True, eq=False)
+class ShownList:
+    """What a reader sees for one question, and which of it is the same question."""
+
+    query: str
+    ranked: Ranked
+    right: Set[str]
+    weight: float = 1.0  # how many questions of the archive this one stands for
+
+
+def gather_evidence(
+    lists: Sequence[ShownList], posts: Mapping[str, Post], terms: Callable[[str], list[str]]
+) -> Evidence | None:
+    """The first candidates of each list; None unless some are right and some are wrong."""
+    # without the pair model, whose score suggestions while typing do not have
+    stages = [name for name in lists[0].ranked.stages if name != PAIR] if lists else []
+    rows, same, weights = [], [], []
+    for shown in lists:
+        query = content_stems(shown.query, terms)
+        for rank, post_id in enumerate(shown.ranked.ids[:SHOWN]):
+            overlap = jaccard(query, content_stems(posts[post_id].text, terms))
+            right = post_id in shown.right
+            if right or overlap < COPY:
+                scores = shown.ranked.parts(rank)
+                rows.append([*(scores[name] for name in stages), overlap])
+                same.append(right)
+                weights.append(shown.weight)
+    if len(set(same)) < 2:
+        return None
+    names = (*stages, SHARED)
+    return Evidence(names, np.array(rows), np.array(same, dtype=np.float64), np.array(weights))
+
+
+def fit_calibration(evidence: Evidence, ridge: float = 0.1) -> Calibration:
+    """Logistic regression without negative slopes: no score lowers the probability.
+
+    The intercept is not regularised, so the mean probability is the prior of the evidence.
+    """
+    from scipy.optimize import minimize
+
+    mean = np.average(evidence.scores, axis=0, weights=evidence.weight)  # (F,)
+    scale = evidence.scores.std(axis=0) + 1e-12  # (F,)
+    inputs = (evidence.scores - mean) / scale  # (N, F)
+    total = evidence.weight.sum()
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        logits = theta[0] + inputs @ theta[1:]  # (N,)
+        each = np.logaddexp(0, logits) - evidence.same * logits
+        residual = evidence.weight * (1 / (1 + np.exp(-logits)) - evidence.same)
+        value = evidence.weight @ each + ridge / 2 * theta[1:] @ theta[1:]
+        gradient = np.concatenate([[residual.sum()], residual @ inputs + ridge * theta[1:]])
+        return value / total, gradient / total
+
+    start = np.zeros(1 + len(evidence.names))
+    start[0] = np.log(evidence.prior / (1 - evidence.prior))
+    bounds = [(None, None), *[(0, None)] * len(evidence.names)]
+    options = {"maxiter": 1000, "ftol": 1e-14, "gtol": 1e-9}
+    theta = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
+    slopes = theta[1:] / scale
+    return Calibration(
+        float(theta[0] - slopes @ mean),
+        {name: float(slope) for name, slope in zip(evidence.names, slopes, strict=True)},
+    )
+
+
+def judge_calibration(calibration: Calibration, evidence: Evidence) -> dict[str, float]:
+    """Brier score, that of the prior alone, expected calibration error, and truth by bin.
+
+    ``true at 0.3`` is the share that is right where the probability is 0.3 to 0.4.
+    """
+    named = (dict(zip(evidence.names, row, strict=True)) for row in evidence.scores.tolist())
+    predicted = np.array([calibration.probability(scores) for scores in named])  # (N,)
+    weight = evidence.weight / evidence.weight.sum()
+    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)  # (N,)
+    error, by_bin = 0.0, {}
+    for number in np.unique(bins).tolist():
+        here = bins == number
+        true = np.average(evidence.same[here], weights=weight[here])
+        mean = np.average(predicted[here], weights=weight[here])
+        error += weight[here].sum() * abs(true - mean)
+        by_bin[f"true at {number / BINS:.1f}"] = float(true)
+    return {
+        "Brier": float(weight @ (predicted - evidence.same) ** 2),
+        "Brier of the prior": evidence.prior * (1 - evidence.prior),
+        "ECE": float(error),
+        "prior": evidence.prior,
+        **by_bin,
+    }

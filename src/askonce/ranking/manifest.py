@@ -1,8 +1,8 @@
-"""The models folder of an archive: one sub-folder per training, and which of them serves.
+"""The models folder of an archive: one sub-folder per training run, and which of them serves.
 
-``models/current`` names the sub-folder in service; ``manifest.json`` in it says how to use it. A
-new training writes a new sub-folder and then changes the name, so a running engine sees the old or
-the new one, never half of it.
+``models/current`` names the sub-folder in service; its ``manifest.json`` says how to use it. A new
+training run writes a new sub-folder and then replaces ``current``, so a running engine sees the old
+models or the new ones, never a mixture.
 """
 
 import json
@@ -16,57 +16,61 @@ from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
 from askonce.files import json_value, need_inside, write_atomic
 from askonce.ranking.calibration import Calibration
+from askonce.ranking.fusion import Fusion, How
 from askonce.ranking.votes import VoteWeights
 
 FORMAT = 1
 FOLDER, CURRENT, MANIFEST = "models", "current", "manifest.json"
-SENTENCE = "sentence:"  # before the name of an encoder of sentence-transformers
+SENTENCE = "sentence:"  # prefix of the name of a sentence-transformers encoder
 
 TaskName = Literal["questions", "answers"]
-How = Literal["zscore", "reciprocal"]
 
 
 @dataclass(frozen=True)
 class Serving:
-    """How one kind of posts is ranked: stages, the weights that join them, and what dev said.
+    """How one kind of posts is ranked: models, the fusion of stages, and dev and test figures.
 
-    Candidates are the best 50 of BM25 and the best 50 of the vectors; each gets the raw scores of
-    both, and ``fuse`` of ``index.fused`` joins these by ``how`` and ``weights``. Where a pair model
-    serves, the best 50 of them get its score too, and the three are joined over these 50 alone.
+    Candidates are the best 50 of BM25 and the best 50 of the vectors. Where a pair model serves, it
+    reads the best 50 of them, and the three stages are fused over these 50.
     """
 
     # a ranker folder below the manifest's, or "sentence:NAME" for a sentence-transformers model
     encoder: str | None = None
     pair: str | None = None  # the ranker folder of a pair model that re-ranks the best candidates
     how: How = "zscore"
-    # of "bm25", "vectors" and "pair"; the first two choose candidates, all three their order
+    # of "bm25", "vectors" and "pair"; the first two select candidates, all three order them
     weights: Mapping[str, float] = field(default_factory=lambda: {"bm25": 1.0})
-    calibration: Calibration | None = None  # scores to the probability that a question is the same
-    blend: VoteWeights | None = None  # how votes and the accepted mark may be weighed in
+    calibration: Calibration | None = None  # scores to the probability of a duplicate
+    blend: VoteWeights | None = None  # how votes and the accepted mark add to an answer's score
     labels: str = ""  # what it learnt from: "duplicates", "titles" or "answers"
     # split -> system -> metric -> value. Systems: "bm25", "vectors", "pair" and "fused", which is
     # what serves; "without pair" where a pair model serves; "vectors NAME" and "fused NAME" for
-    # encoders that were tried and not taken. And "probability" -> "test" -> how well the
-    # calibration foretells
+    # encoders that were tried and not selected. And "probability" -> "test" -> the quality of the
+    # calibration
     figures: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     queries: Mapping[str, int] = field(default_factory=dict)  # of each split
     history: tuple[Mapping[str, Any], ...] = ()  # one record per epoch of the encoder
     seconds: float = 0.0  # of training
 
+    @property
+    def fusion(self) -> Fusion:
+        """How the stages are fused."""
+        return Fusion(self.how, self.weights)
+
 
 @dataclass(frozen=True)
 class Manifest:
-    """What one training of an archive left."""
+    """The result of one training run on an archive."""
 
     created: str  # ISO 8601
     questions: Serving | None = None
     answers: Serving | None = None
-    change: int = 0  # of the archive, when training read it
+    change: int = 0  # the change number of the archive that training read
     format: int = FORMAT
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a finished training and put it in service."""
+    """Write the manifest of a finished training run and put it in service."""
     save_manifest(folder, manifest)
     write_atomic(folder.parent / CURRENT, folder.name + "\n")
 
@@ -78,17 +82,17 @@ def save_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def remove_old(archive: Path, keep: int = 2) -> None:
-    """Remove all trainings but the last ones; never the one in service."""
+    """Remove all but the newest training runs; never the one in service."""
     serving = current(archive)
     finished = [path for path in _numbered(archive) if (path / MANIFEST).is_file()]
-    kept = {*finished[-keep:], serving}
+    retained = {*finished[-keep:], serving}
     for path in _numbered(archive):
-        if path not in kept:
+        if path not in retained:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def current(archive: Path) -> Path | None:
-    """The folder of the models in service; None before the first training."""
+    """The folder of the models in service; None before the first training run."""
     pointer = archive / FOLDER / CURRENT
     try:
         name = pointer.read_text("utf-8").strip()
@@ -102,24 +106,24 @@ def current(archive: Path) -> Path | None:
 
 
 def new_folder(archive: Path) -> Path:
-    """An empty folder for the next training, numbered after those that are there."""
+    """A new empty folder for a training run, with the next number."""
     home = archive / FOLDER
     home.mkdir(parents=True, exist_ok=True)
-    there = _numbered(archive)
-    folder = home / f"{int(there[-1].name) + 1 if there else 1:04d}"
+    runs = _numbered(archive)
+    folder = home / f"{int(runs[-1].name) + 1 if runs else 1:04d}"
     folder.mkdir()
     return folder
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a training."""
+    """The manifest of a training run."""
     path = folder / MANIFEST
     if not path.is_file():
         raise AskonceError(f"no {MANIFEST} in {str(folder)!r}; train again")
     record = json_value(need_inside(folder, MANIFEST))
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        found = record.get("format") if isinstance(record, dict) else record
-        raise DataError(path, f"format {FORMAT}", found)
+        version = record.get("format") if isinstance(record, dict) else record
+        raise DataError(path, f"format {FORMAT}", version)
     manifest = settings(Manifest, record, "")
     for serving in (manifest.questions, manifest.answers):
         for name in (serving.encoder, serving.pair) if serving is not None else ():
@@ -129,6 +133,6 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _numbered(archive: Path) -> list[Path]:
-    """The folders of trainings, oldest first."""
-    found = (path for path in (archive / FOLDER).iterdir() if path.name.isdecimal())
-    return sorted(found, key=lambda path: int(path.name))
+    """The folders of training runs, oldest first."""
+    folders = (path for path in (archive / FOLDER).iterdir() if path.name.isdecimal())
+    return sorted(folders, key=lambda path: int(path.name))

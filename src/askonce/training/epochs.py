@@ -21,13 +21,13 @@ from askonce.training import checkpoint
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
 from askonce.training.checkpoint import Progress
 from askonce.training.denormals import flushed_denormals
+from askonce.training.events import Epoch, OnEvent, Step, ignore
 from askonce.training.losses import LOSSES
 from askonce.training.processes import added_up, alone, own_part
 from askonce.training.recipe import Recipe, TrainSettings
 from askonce.training.sampling import Group, GroupSampler, split_of
 from askonce.types import Dataset, Split
 
-Tell = Callable[[str, dict[str, Any]], None]  # called with "step" or "epoch" and its figures
 Stop = Callable[[], bool]  # asked after each epoch whether the time is over
 
 SHOWN_POOLS, SHOWN = 200, 10  # pools, and pairs of each, by which inputs are scaled
@@ -55,7 +55,7 @@ def train(
     dataset: Dataset,
     recipe: Recipe,
     folder: Path,
-    tell: Tell = lambda kind, figures: None,
+    on_event: OnEvent = ignore,
     fabric: Fabric | None = None,
     stop: Stop = lambda: False,
 ) -> Outcome:
@@ -99,7 +99,7 @@ def train(
                 nn.utils.clip_grad_norm_(trainable, config.clip)
             optimizer.step()
             total, count = total + finite(loss, number) * len(some), count + len(some)
-            tell("step", {"epoch": number, "done": count, "of": len(groups), "loss": total / count})
+            on_event(Step(number, count, len(groups), total / count))
         ranker.model.eval()
         ranker.model.prepare()
         report = dev_report(ranker, dev, dataset)
@@ -120,7 +120,7 @@ def train(
             _save_best(fabric, ranker, folder, recipe, record)
         progress.done = number - progress.best_epoch >= config.patience or stop()
         _save_progress(fabric, folder, progress, told, ranker, optimizer)
-        tell("epoch", record | {"best": progress.best_epoch == number})
+        on_event(Epoch.of(record, progress.best_epoch == number))
     fabric.barrier()
     return Outcome(Ranker.load(folder), progress)
 

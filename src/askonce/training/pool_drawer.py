@@ -7,7 +7,7 @@ import numpy as np
 
 from askonce.data.benchmarks.pools import stable_hash
 from askonce.index.lexical import LexicalIndex
-from askonce.training.archive.labels import Example
+from askonce.training.archive.labels import LabelledQuery
 from askonce.types import Pool, Post
 
 TRAIN_NEAR, TRAIN_RANDOM = 15, 15  # wrong candidates beside those that are known to be wrong
@@ -31,7 +31,7 @@ class Drawer:
         self._posts += posts
         self._by_id.update((post.id, post) for post in posts)
 
-    def pool(self, example: Example, train: bool) -> Pool:
+    def pool(self, example: LabelledQuery, train: bool) -> Pool:
         """The pool of an example; in training, all that is right is among the candidates."""
         rng = np.random.default_rng((self.seed, int(stable_hash(example.query.id), 16)))
         right = {post.id for post in example.right}
@@ -54,19 +54,19 @@ class Drawer:
             missed=tuple(post for post in example.right if post.id not in chosen),
         )
 
-    def _near(self, words: str, example: Example, count: int) -> list[Post]:
+    def _near(self, words: str, example: LabelledQuery, count: int) -> list[Post]:
         """What BM25 finds, with as many to spare as may be left out."""
         spare = len(example.right) + len(example.wrong) + len(example.unjudged)
         hits = self._index.search(words, count + spare)
         return [self._by_id[hit.id] for hit in hits]
 
-    def _random(self, rng: np.random.Generator, example: Example, count: int) -> list[Post]:
+    def _random(self, rng: np.random.Generator, example: LabelledQuery, count: int) -> list[Post]:
         spare = len(example.right) + len(example.wrong) + len(example.unjudged)
         count = min(2 * count + spare, len(self._posts))
         return [self._posts[n] for n in rng.choice(len(self._posts), count, replace=False)]
 
 
-def allowed(example: Example, right: Iterable[str] = ()) -> Callable[[Post], bool]:
+def allowed(example: LabelledQuery, right: Iterable[str] = ()) -> Callable[[Post], bool]:
     """Which posts may be drawn: none unjudged, no copy of the query or of a right one."""
     barred = example.unjudged | ({post.id for post in example.right} - set(right))
     texts = {example.query.text, *(post.text for post in example.right)}

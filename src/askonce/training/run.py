@@ -6,7 +6,8 @@ from typing import Any
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
-from askonce.training.epochs import Tell, train
+from askonce.training.epochs import train
+from askonce.training.events import OnEvent, Phase
 from askonce.training.prepare import start_from, untrained
 from askonce.training.processes import launched
 from askonce.training.recipe import Recipe
@@ -19,14 +20,14 @@ def run_recipe(
     folder: Path,
     vectors: Path | None,
     start: Path | None,
-    tell: Tell,
+    on_event: OnEvent,
 ) -> dict[str, Any]:
     """Train by the recipe, then report dev and test beside BM25 on the same pools."""
-    tell("text", {"text": "counting words, reading vectors"})
+    on_event(Phase("counting words, reading vectors"))
     fabric = launched()
     ranker = start_from(recipe, start) if start else untrained(recipe, dataset, vectors)
-    outcome = train(ranker, dataset, recipe, folder, tell, fabric)
-    tell("text", {"text": "measuring"})
+    outcome = train(ranker, dataset, recipe, folder, on_event, fabric)
+    on_event(Phase("measuring"))
     measured = {
         name: figures(outcome.ranker, dataset.split(name), dataset)
         for name in ("dev", "test")

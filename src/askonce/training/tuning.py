@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from askonce.errors import ConfigError, MissingExtra
-from askonce.training.epochs import Tell, train
+from askonce.training.epochs import train
+from askonce.training.events import OnEvent, Phase
 from askonce.training.prepare import untrained
 from askonce.training.recipe import read_recipe, read_table
 from askonce.types import Dataset
@@ -32,7 +33,7 @@ def tune(
     vectors: Path | None,
     folder: Path,
     trials: int,
-    tell: Tell,
+    on_event: OnEvent,
 ) -> dict[str, Any]:
     """Train with values that promise most until there are this many trials; the best by dev."""
     try:
@@ -54,11 +55,11 @@ def tune(
         chosen = {key: trial.suggest_categorical(key, values) for key, values in space.items()}
         told = [f"{key}={json.dumps(value)}" for key, value in chosen.items()]
         trial.set_user_attr("set", told)
-        tell("text", {"text": f"trial {trial.number + 1}: {' '.join(told)}"})
+        on_event(Phase(f"trial {trial.number + 1}: {' '.join(told)}"))
         settings = read_recipe(recipe, [*changes, *told])
         ranker = untrained(settings, dataset, vectors)
         place = folder / f"trial-{trial.number}"
-        return train(ranker, dataset, settings, place, tell).progress.best_value
+        return train(ranker, dataset, settings, place, on_event).progress.best_value
 
     complete = optuna.trial.TrialState.COMPLETE
     done = len(study.get_trials(states=(complete,)))

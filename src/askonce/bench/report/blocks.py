@@ -1,104 +1,114 @@
-"""What a report is made of: tables, pictures and coloured text, each as HTML and as Markdown."""
+"""What a report is made of, as plain values; ``document`` renders them as HTML and Markdown."""
 
-import base64
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, NamedTuple
+
+from askonce.bench.report.charts import Chart, Cloud
+
+MAX_WORDS = 60  # of a text, in a strip
+PALEST, DARKEST = 0.06, 0.8  # opacity of the smallest and the largest weight
+Range = tuple[float, float]
+
+
+class Span(NamedTuple):
+    """A piece of text, possibly marked."""
+
+    text: str
+    mark: Literal["", "bold", "under"] = ""
+
+
+Cell = str | Sequence[Span]  # spans are joined by spaces
 
 
 @dataclass(frozen=True)
-class Block(ABC):
+class Block:
     """A titled part of the report; ``about`` says how to read it."""
 
+    kind: ClassVar[str]
     title: str
     about: str
-    # whether it shows sentences of the dataset, which not everyone may hand on
+    # whether it shows sentences of the dataset, which not everyone may redistribute
     quotes: bool = field(default=False, kw_only=True)
 
-    @abstractmethod
-    def html(self) -> str:
-        """The content alone."""
-
-    @abstractmethod
-    def markdown(self, folder: Path, name: str) -> str:
-        """The content alone; files go into the folder, which stands beside the Markdown file."""
-
 
 @dataclass(frozen=True)
-class Grid(Block):
-    """A table of short texts; the first column names the row, ``**bold**`` is allowed."""
+class Table(Block):
+    """A table; the first column names the row, a row of one cell is a heading."""
 
+    kind = "table"
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str] = field(default=())
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
 
-    def html(self) -> str:
-        """A table."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{_bold(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows
-        )
-        notes = "".join(f"<p class=note>{escape(note)}</p>" for note in self.notes)
-        return (
-            f"<div class=wide><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table></div>{notes}"
-        )
 
-    def markdown(self, folder: Path, name: str) -> str:
-        """A table."""
-        lines = ["| " + " | ".join(self.header) + " |"]
-        lines.append("|---|" + "---:|" * (len(self.header) - 1))
-        lines += [
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in r) + " |" for r in self.rows
+@dataclass(frozen=True)
+class Plot(Block):
+    """A chart that matplotlib draws."""
+
+    kind = "plot"
+    chart: Chart
+
+
+@dataclass(frozen=True)
+class RotatingClouds(Block):
+    """Clouds of three dimensions that the reader can rotate; Markdown gets the first view."""
+
+    kind = "clouds"
+    clouds: Sequence[Cloud]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The words of one text, and their weights under each name (a gate, an attention)."""
+
+    label: str
+    words: Sequence[str]
+    weights: Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Strips(Block):
+    """Words shaded by weight, in groups with a heading.
+
+    ``scale`` gives the range from pale to dark of each name; without one, shades go from zero to
+    the largest weight of the strip.
+    """
+
+    kind = "strips"
+    groups: Sequence[tuple[str, Sequence[Strip]]]
+    scale: Mapping[str, Range] = field(default_factory=dict)
+
+    def shades(self, strip: Strip) -> list[tuple[str, list[tuple[str, float, float]]]]:
+        """Each word with the name, weight and opacity of each of its weights."""
+        words = strip.words[:MAX_WORDS]
+        ranges = {
+            name: self.scale.get(name, (0.0, max(values[:MAX_WORDS], default=1.0)))
+            for name, values in strip.weights.items()
+        }
+        return [
+            (
+                word,
+                [
+                    (name, values[n], opacity(values[n], *ranges[name]))
+                    for name, values in strip.weights.items()
+                ],
+            )
+            for n, word in enumerate(words)
         ]
-        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
 
 
-@dataclass(frozen=True)
-class Picture(Block):
-    """A drawing: SVG text or the bytes of a PNG."""
-
-    content: str | bytes
-    form: Literal["svg", "png"] = "svg"
-
-    def html(self) -> str:
-        """Inline SVG, or a PNG as a data address: nothing is fetched."""
-        if isinstance(self.content, str):
-            return f"<figure>{self.content}</figure>"
-        data = base64.b64encode(self.content).decode()
-        return (
-            f'<figure><img alt="{escape(self.title)}" src="data:image/png;base64,{data}"></figure>'
-        )
-
-    def markdown(self, folder: Path, name: str) -> str:
-        """A link to the file that it writes."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{name}.{self.form}"
-        content = self.content.encode() if isinstance(self.content, str) else self.content
-        path.write_bytes(content)
-        return f"![{self.title}]({folder.name}/{path.name})"
+def opacity(weight: float, low: float, high: float) -> float:
+    """From pale to dark within the range; zero, which means no weight, is transparent."""
+    share = min(max((weight - low) / (high - low or 1), 0), 1)
+    return PALEST + (DARKEST - PALEST) * share if weight else 0.0
 
 
-@dataclass(frozen=True)
-class Markup(Block):
-    """An HTML fragment of our own making, such as words on coloured ground, and its plain form."""
-
-    fragment: str
-    plain: str
-
-    def html(self) -> str:
-        """The fragment."""
-        return self.fragment
-
-    def markdown(self, folder: Path, name: str) -> str:
-        """The plain form."""
-        return self.plain
-
-
-def _bold(text: str) -> str:
-    shown = escape(text)
-    return f"<b>{shown[2:-2]}</b>" if shown.startswith("**") and shown.endswith("**") else shown
+def common_scale(groups: Sequence[tuple[str, Sequence[Strip]]]) -> dict[str, Range]:
+    """The range of all shown weights of each name, zeros excluded."""
+    shown: dict[str, list[float]] = {}
+    for _, strips in groups:
+        for strip in strips:
+            for name, weights in strip.weights.items():
+                shown.setdefault(name, []).extend(w for w in weights[:MAX_WORDS] if w)
+    return {name: (min(weights), max(weights)) for name, weights in shown.items() if weights}

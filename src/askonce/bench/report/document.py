@@ -1,102 +1,183 @@
-"""One page of all results, that needs nothing else; and the same as Markdown."""
+"""Render a report: one self-contained HTML page, or Markdown with figures beside it."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
-from html import escape
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from askonce.bench.report.blocks import Block
+import jinja2
+import numpy as np
+
+from askonce.bench.report.blocks import Block, Cell, Plot, RotatingClouds, Span
+from askonce.bench.report.charts import Cloud, CloudChart
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.results import tables
-from askonce.bench.report.table import grid
+from askonce.bench.report.table import result_table
 from askonce.bench.store import Store
 
 QUICK = "Quick figures: short runs on few questions. They show that every row runs, nothing else."
 ABOUT = (
-    "Each number is the mean over seeds on the test questions, in brackets the 95 % interval over "
-    "questions (bootstrap). Epochs, and kinds and weights of fusions, were chosen on dev. A name "
-    "such as model@key=value is a recipe with that change; a+b is the fusion of two rankings. "
-    "Times and speeds are those of the machine of the bench, which ran several rows at a time."
+    "Each number is the mean over seeds on the test questions, with the 95 % interval over "
+    "questions (bootstrap) in brackets. Epochs, and the kinds and weights of fusions, were chosen "
+    "on dev. A name such as model@key=value is a recipe with that change; a+b is the fusion of two "
+    "rankings. Times and speeds were measured while several rows ran side by side on one machine."
 )
-STYLE = """
-:root{color-scheme:light dark;--ground:#fff;--text:#1b1b1b;--soft:#666;--line:#ddd}
-@media(prefers-color-scheme:dark){:root{--ground:#16181b;--text:#e6e6e6;--soft:#a0a0a0;--line:#3a3d42}}
-body{background:var(--ground);color:var(--text);font:15px/1.5 system-ui,sans-serif;
-max-width:1320px;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem}h2{font-size:1.15rem;margin:2.2rem 0 .3rem}
-p{margin:.3rem 0;max-width:80ch}.note,.about{color:var(--soft);font-size:.87rem}
-.quick{border:1px solid #d08700;padding:.5rem .8rem;border-radius:4px}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.84rem;margin:.5rem 0;
-font-variant-numeric:tabular-nums}
-th,td{padding:.18rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
-th:first-child,td:first-child{text-align:left}th{border-bottom:2px solid var(--soft)}
-tbody tr:hover{background:color-mix(in srgb,var(--text) 7%,transparent)}
-figure{margin:.5rem 0}svg,img{max-width:100%;height:auto}
-nav{columns:36rem;font-size:.9rem;margin:1rem 0}nav p{break-inside:avoid}a{color:inherit}
-"""
+MARKS = {"bold": "**", "under": "_", "": ""}
+MARKDOWN = re.compile(r"([\\`*_|<>\[\]~$])")  # characters with a meaning in Markdown
+VIEW = 0.6, 0.4  # yaw and pitch from which clouds are first seen
+# a figure of its own file has no page to take colours from
+FILE_STYLE = (
+    "<style>svg{color:#1b1b1b}@media(prefers-color-scheme:dark){svg{color:#e6e6e6}}</style>"
+)
+
+
+class Contents(NamedTuple):
+    """A line of the table of contents: the blocks of one kind, by section id and dataset."""
+
+    kind: str
+    links: list[tuple[str, str]]
 
 
 def blocks(
     store: Store,
     texts: bool = True,
-    tell: Callable[[str, int, int], None] = lambda what, done, of: None,
+    on_progress: Callable[[str, int, int], None] = lambda name, done, total: None,
 ) -> list[Block]:
-    """The main tables, then every figure for which the store has what it needs.
+    """The main tables, then every figure the store has rows for.
 
-    Without ``texts``, those that quote sentences of a dataset are left out.
+    Without ``texts``, blocks that quote sentences of a dataset are left out.
     """
-    made: list[Block] = [grid(table) for table in tables(store)]
+    made: list[Block] = [result_table(table) for table in tables(store)]
     names = FIGURES.names()
     for done, name in enumerate(names):
-        tell(name, done, len(names))
+        on_progress(name, done, len(names))
         made += FIGURES[name](store)
     return [block for block in made if texts or not block.quotes]
 
 
 def html_page(store: Store, parts: Sequence[Block]) -> str:
     """The whole page."""
-    quick = f"<p class=quick>{QUICK}</p>" if store.quick else ""
-    body = "".join(
-        f"<section id=b{n}><h2>{escape(block.title)}</h2><p class=about>{escape(block.about)}</p>"
-        f"{block.html()}</section>"
-        for n, block in enumerate(parts)
-    )
-    return (
-        "<!doctype html><html lang=en><head><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width,initial-scale=1'>"
-        f"<title>Askonce: results</title><style>{STYLE}</style></head><body>"
-        f"<h1>Results</h1>{quick}<p>{escape(ABOUT)}</p><p class=note>{escape(_versions(store))}</p>"
-        f"<nav>{_contents(parts)}</nav>{body}</body></html>\n"
-    )
+    page = _environment().get_template("page.html.j2")
+    return page.render(**_front(store), contents=_contents(parts), blocks=parts)
+
+
+def block_html(block: Block) -> str:
+    """The content of one block."""
+    return _environment().get_template("block.html.j2").render(block=block)
 
 
 def markdown_page(store: Store, parts: Sequence[Block], path: Path) -> str:
-    """The same as Markdown; pictures go into a folder beside the file."""
+    """The same as Markdown; drawings go into a folder beside the file."""
     folder = path.with_name(f"{path.stem}-figures")
-    for old in [*folder.glob("*.svg"), *folder.glob("*.png")]:  # of the report before this one
+    for old in [*folder.glob("*.svg"), *folder.glob("*.png")]:  # of the previous report
         old.unlink()
-    lines = ["# Results", "", *([QUICK, ""] if store.quick else []), ABOUT, "", _versions(store)]
-    for block in parts:
-        content = block.markdown(folder, re.sub(r"\W+", "-", block.title.lower()).strip("-"))
-        lines += ["", f"## {block.title}", block.about, "", content]
-    return "\n".join(lines) + "\n"
+    page = _environment().get_template("page.md.j2")
+    return page.render(
+        **_front(store), blocks=parts, content=lambda block: block_markdown(block, folder)
+    )
 
 
-def _contents(parts: Sequence[Block]) -> str:
-    """A line for each kind of table or figure, with a link for each dataset that has one."""
-    lines: dict[str, list[str]] = {}
-    for n, block in enumerate(parts):
-        kind, _, which = block.title.partition(": ")
-        link = f'<a href="#b{n}">{escape(which or kind)}</a>'
-        lines.setdefault(kind if which else "", []).append(link)
-    alone = lines.pop("", [])
-    told = [f"{escape(kind)}: {' · '.join(links)}" for kind, links in lines.items()]
-    return "".join(f"<p>{line}</p>" for line in [*alone, *told])
+def block_markdown(block: Block, folder: Path) -> str:
+    """The content of one block; a drawing is written to the folder and linked."""
+    file = None
+    if isinstance(block, Plot | RotatingClouds):
+        file = f"{folder.name}/{_write_drawing(block, folder)}"
+    template = _environment().get_template("block.md.j2")
+    return template.render(block=block, file=file).strip("\n")
 
 
-def _versions(store: Store) -> str:
-    found = dict.fromkeys(
-        ", ".join(f"{name} {value}" for name, value in cell.record["versions"].items())
+def _write_drawing(block: Plot | RotatingClouds, folder: Path) -> str:
+    from askonce.bench.report.plots import svg
+
+    if isinstance(block, Plot):
+        chart = block.chart
+    else:
+        chart = CloudChart([c._replace(points=first_view(c.points)) for c in block.clouds])
+    name = re.sub(r"\W+", "-", block.title.lower()).strip("-") + ".svg"
+    folder.mkdir(parents=True, exist_ok=True)
+    element, end, content = svg(chart, block.title).partition(">")
+    (folder / name).write_text(f"{element}{end}{FILE_STYLE}{content}\n", "utf-8")
+    return name
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    from askonce.bench.report.drawing import GROUP_COLOURS
+    from askonce.bench.report.plots import svg
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("askonce.bench.report"),
+        autoescape=lambda name: bool(name and name.endswith(".html.j2")),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals |= {
+        "svg": svg,
+        "cloud_data": _cloud_data,
+        "group_colours": GROUP_COLOURS,
+    }
+    environment.filters |= {"cell": _markdown_cell, "quoted": _quoted}
+    return environment
+
+
+def _markdown_cell(cell: Cell, quotes: bool) -> str:
+    spans = [Span(cell)] if isinstance(cell, str) else cell
+    texts = (_quoted(s.text) if quotes else s.text.replace("|", "\\|") for s in spans)
+    marks = (MARKS[span.mark] for span in spans)
+    return " ".join(f"{mark}{text}{mark}" for mark, text in zip(marks, texts, strict=True))
+
+
+def _quoted(text: str) -> str:
+    """Text of a dataset, none of which is markup."""
+    return MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def _front(store: Store) -> dict[str, str | None]:
+    versions = dict.fromkeys(
+        ", ".join(f"{name} {value}" for name, value in cell.versions.items())
         for cell in store.cells()
     )
-    return f"Made with {'; '.join(found)}." if found else "The store has no finished cell."
+    made = f"Made with {'; '.join(versions)}." if versions else "The store has no finished cell."
+    return {"quick": QUICK if store.quick else None, "about": ABOUT, "versions": made}
+
+
+def _contents(parts: Sequence[Block]) -> list[Contents]:
+    """A line for each kind of block, with a link per dataset; first those that have one only."""
+    single: list[Contents] = []
+    by_kind: dict[str, Contents] = {}
+    for n, block in enumerate(parts):
+        kind, _, dataset = block.title.partition(": ")
+        if dataset:
+            by_kind.setdefault(kind, Contents(kind, [])).links.append((f"b{n}", dataset))
+        else:
+            single.append(Contents("", [(f"b{n}", kind)]))
+    return [*single, *by_kind.values()]
+
+
+def _cloud_data(cloud: Cloud) -> str:
+    """What the script draws: points in the unit sphere, their groups and lines."""
+    from askonce.bench.report.drawing import BLUE, GROUP_COLOURS, GROUP_RADII
+
+    centred = cloud.points - (cloud.points.max(0) + cloud.points.min(0)) / 2
+    unit = centred / (np.linalg.norm(centred, axis=1).max() or 1.0)
+    data = {
+        "points": np.round(unit, 3).tolist(),
+        "groups": cloud.groups.tolist(),
+        "lines": [list(line) for line in cloud.lines],
+        "colours": GROUP_COLOURS,
+        "lineColour": BLUE,
+        "radii": GROUP_RADII,
+        "view": VIEW,
+    }
+    return json.dumps(data, separators=(",", ":"))
+
+
+def first_view(points: np.ndarray) -> np.ndarray:
+    """Points (N, 3) as they are seen before the reader rotates them (N, 2)."""
+    (yaw, pitch), (x, y, z) = VIEW, points.T
+    across = x * np.cos(yaw) + z * np.sin(yaw)
+    depth = z * np.cos(yaw) - x * np.sin(yaw)
+    return np.stack([across, y * np.cos(pitch) - depth * np.sin(pitch)], axis=1)

@@ -1,4 +1,4 @@
-"""Rows of a store opened to look inside: their rankers, and a few questions to show them by."""
+"""Look inside the rows of a store: their rankers, and a few questions to show them by."""
 
 import gzip
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from askonce.bench.report.results import Line, ResultTable, tables
-from askonce.bench.store import Store, StoredCell
+from askonce.bench.report.results import Result, ResultTable, last_tables
+from askonce.bench.store import Store
 from askonce.errors import AskonceError
 from askonce.types import Dataset, Pool, Post
 
@@ -15,34 +15,38 @@ if TYPE_CHECKING:
     from askonce.ranker import Ranker
 
 T = TypeVar("T")
-EXAMPLES = "Questions stand at even distances in the test set, among those with a right answer."
+EXAMPLES = "Questions are evenly spaced in the test set, among those with a right answer."
+ATTENTIVE = (
+    "attentive-lstm", "attentive-cnn", "ap-bilstm", "ap-cnn", "compare-aggregate", "cabin",
+)  # fmt: skip
+ATTENTION_KINDS = ("attention", "strength of match")  # of the weights of a candidate's words
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The main table of a dataset, with the texts that its rows ranked."""
+    """The table of a dataset, with the texts that its rows ranked."""
 
     table: ResultTable
     dataset: Dataset
 
     @property
     def name(self) -> str:
-        """The dataset."""
+        """The dataset's name."""
         return self.table.dataset
 
-    def rows(self, *models: str) -> list[Line]:
-        """For each of these models the row to show: of several variants the plainest."""
-        return [rows[0] for model in models if (rows := rows_of(self.table, model))]
+    def results(self, *models: str) -> list[Result]:
+        """The row to show for each of these models: the variant with the fewest changes."""
+        return [found[0] for model in models if (found := results_of(self.table, model))]
 
-    def opened(self, *models: str) -> "list[tuple[Line, Ranker]]":
+    def opened(self, *models: str) -> "list[tuple[Result, Ranker]]":
         """The same with their rankers."""
-        found = ((row, ranker_of(row)) for row in self.rows(*models))
-        return [(row, ranker) for row, ranker in found if ranker is not None]
+        pairs = ((result, ranker_of(result)) for result in self.results(*models))
+        return [(result, ranker) for result, ranker in pairs if ranker is not None]
 
     @cached_property
     def pools(self) -> list[Pool]:
         """The questions that were ranked and have a right answer among their candidates."""
-        ranked = first(self.table.lines[0]).values(self.table.split, self.table.metric)
+        ranked = self.table.results[0].first.values(self.table.split, self.table.metric)
         return [
             pool
             for pool in self.dataset.splits[self.table.split]
@@ -50,69 +54,73 @@ class Scene:
         ]
 
     def examples(self, count: int) -> list[Pool]:
-        """Some of them, at even distances."""
-        return spread(self.pools, count)
+        """Some of them, evenly spaced."""
+        return evenly_spaced(self.pools, count)
 
 
 def scenes(store: Store, *models: str) -> Iterator[Scene]:
-    """Each dataset whose texts are there, and, if models are named, has a ranker of one of them.
-
-    Of several reported splits it is the last: of TrecQA that of the clean questions.
-    """
-    for table in {table.dataset: table for table in tables(store)}.values():
-        if models and not any(rows_of(table, model) for model in models):
+    """Each dataset whose texts are available and, if models are named, has a ranker of one."""
+    for table in last_tables(store):
+        if models and not any(results_of(table, model) for model in models):
             continue
         dataset = store.dataset(table.dataset)
         if dataset is not None and table.split in dataset.splits:
             yield Scene(table, dataset)
 
 
-def rows_of(table: ResultTable, model: str) -> list[Line]:
+def results_of(table: ResultTable, model: str) -> list[Result]:
     """The rows with a ranker of this model, those with the fewest changes to a recipe first."""
-    found = [row for row in table.lines if model_of(row) == model and first(row).ranker is not None]
-    return sorted(found, key=lambda row: (row.model.count("@"), row.model))
+    found = [r for r in table.results if model_of(r) == model and r.first.ranker is not None]
+    return sorted(found, key=lambda result: (result.model.count("@"), result.model))
 
 
-def model_of(row: Line) -> str | None:
+def model_of(result: Result) -> str | None:
     """The registered name of a trained row's model."""
-    return recipe_of(row).get("model")
+    return recipe_of(result).get("model")
 
 
-def recipe_of(row: Line) -> Mapping[str, Any]:
+def recipe_of(result: Result) -> Mapping[str, Any]:
     """The recipe of a trained row: ``model``, its ``options``, and more."""
-    return first(row).settings.get("row", {}).get("recipe") or {}
+    return result.first.settings.get("row", {}).get("recipe") or {}
 
 
-def first(row: Line) -> StoredCell:
-    """The cell of a row's lowest seed."""
-    return min(row.cells, key=lambda cell: cell.seed)
-
-
-def ranker_of(row: Line) -> "Ranker | None":
-    """The ranker of a row's lowest seed; none where its weights are of an older askonce."""
+def ranker_of(result: Result) -> "Ranker | None":
+    """The ranker of a row's lowest seed; None if this version cannot read its weights."""
     from askonce.ranker import Ranker
 
-    folder = first(row).ranker
+    folder = result.first.ranker
     try:
         return None if folder is None else Ranker.load(folder)
     except AskonceError:
         return None
 
 
-def best_first(rows: Sequence[Line], metric: str) -> list[Line]:
+def best_first(results: Sequence[Result], metric: str) -> list[Result]:
     """Rows by their mean on test."""
-    return sorted(rows, key=lambda row: (-row.mean(metric), row.model))
+    return sorted(results, key=lambda result: (-result.mean(metric), result.model))
 
 
-def rankings(row: Line, queries: Sequence[str]) -> dict[str, list[str]]:
+def rankings(result: Result, queries: Sequence[str]) -> dict[str, list[str]]:
     """The candidates of some queries, best first, without parsing the rest of a long run."""
     wanted = {query.encode(): query for query in queries}
-    found: dict[str, list[str]] = {query: [] for query in queries}
-    with gzip.open(first(row).folder / "runs" / f"{row.split}.run.gz") as lines:
+    ranked: dict[str, list[str]] = {query: [] for query in queries}
+    with gzip.open(result.first.folder / "runs" / f"{result.split}.run.gz") as lines:
         for line in lines:  # a run is written in the order of its ranks
             if (query := wanted.get(line[: line.index(b" ")])) is not None:
-                found[query].append(line.split()[2].decode())
-    return found
+                ranked[query].append(line.split()[2].decode())
+    return ranked
+
+
+def answer_weights(
+    ranker: "Ranker", question: Post, answer: Post
+) -> tuple[list[str], dict[str, list[float]]]:
+    """The answer's words and how much the model attends to each."""
+    entry = next(
+        entry
+        for entry in ranker.explain(question, answer).words
+        if entry.side == "candidate" and entry.kind in ATTENTION_KINDS
+    )
+    return entry.words, {entry.kind: entry.weights}
 
 
 def right_answer(pool: Pool) -> Post:
@@ -120,14 +128,14 @@ def right_answer(pool: Pool) -> Post:
     return next(c for c, label in zip(pool.candidates, pool.labels, strict=True) if label > 0)
 
 
-def spread(items: Sequence[T], count: int) -> list[T]:
-    """So many items at even distances; all where there are fewer."""
+def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
+    """``count`` evenly spaced items; all if there are fewer."""
     if len(items) <= count:
         return list(items)
-    return [items[place * len(items) // count] for place in range(count)]
+    return [items[n * len(items) // count] for n in range(count)]
 
 
 def shortened(text: str, words: int) -> str:
     """The beginning of a text on one line."""
-    found = text.split()
-    return " ".join(found[:words]) + (" …" if len(found) > words else "")
+    every = text.split()
+    return " ".join(every[:words]) + (" …" if len(every) > words else "")

@@ -2,54 +2,67 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
+from askonce.bench.data import main_metric
 from askonce.bench.report.published import Published, published
-from askonce.bench.setup import main_metric
 from askonce.bench.store import LONGEST, Store, StoredCell
 from askonce.evaluation import METRICS, Comparison, Summary, compare, summarise
 
-LEVEL = 0.05
+LEVEL = 0.05  # of significance
 BASES = ("bm25", "minilm")  # every row is tested against these
 KINDS = ("baseline", "transformer", "trained", "fusion")  # their order in a table
-FORMS = ("raw", "clean", "lemma")  # of one split's text or questions, in the names of splits
+FORMS = ("raw", "clean", "lemma")  # suffixes of splits that differ in text or questions only
 
 
 @dataclass(frozen=True)
-class Line:
-    """One row of a table."""
+class Result:
+    """What one row reached on one split, over all its seeds."""
 
     split: str
-    protocol: str
-    queries: int
     cells: tuple[StoredCell, ...]  # one per seed
 
     @property
     def dataset(self) -> str:
-        """Its dataset."""
+        """The dataset."""
         return self.cells[0].dataset
 
     @property
     def model(self) -> str:
-        """Its name."""
+        """The name of the row."""
         return self.cells[0].model
 
     @property
     def kind(self) -> str:
-        """Which kind of row."""
+        """The kind of row."""
         return self.cells[0].kind
 
     @property
+    def protocol(self) -> str:
+        """Which queries count."""
+        return str(self.cells[0].figures[self.split]["protocol"])
+
+    @property
+    def queries(self) -> int:
+        """How many queries count."""
+        return int(self.cells[0].figures[self.split]["queries"])
+
+    @property
     def seeds(self) -> int:
-        """Over how many runs its figures are means."""
+        """How many runs the means are over."""
         return len(self.cells)
 
+    @property
+    def first(self) -> StoredCell:
+        """The cell of the lowest seed."""
+        return min(self.cells, key=lambda cell: cell.seed)
+
     @cached_property
-    def summaries(self) -> dict[str, Summary]:
+    def estimates(self) -> dict[str, Summary]:
         """Each metric's mean over seeds, with its interval over queries."""
         return {
             metric: summarise([cell.values(self.split, metric) for cell in self.cells])
@@ -66,33 +79,45 @@ class Line:
         return {query: fmean(seed[query] for seed in values) for query in values[0]}
 
     def dev(self, metric: str) -> float | None:
-        """The metric on dev."""
-        found = [
+        """A metric on dev."""
+        values = [
             figures["metrics"][metric]
             for cell in self.cells
             for figures in cell.figures.values()
             if figures["dev"]
         ]
-        return fmean(found) if found else None
+        return fmean(values) if values else None
 
     def fact(self, name: str) -> float | None:
         """The mean over seeds of a time, speed or size."""
-        found = [cell.facts[name] for cell in self.cells if cell.facts.get(name) is not None]
-        return fmean(found) if found else None
+        values = [cell.facts[name] for cell in self.cells if cell.facts.get(name) is not None]
+        return fmean(values) if values else None
+
+    def epoch_seconds(self) -> float | None:
+        """The median seconds of an epoch after the first, if there is one."""
+        seconds = [record["seconds"] for cell in self.cells for record in cell.curve()[1:]]
+        return median(seconds) if seconds else None
 
     def paper(self, metric: str) -> Published | None:
-        """The printed number."""
+        """The published number."""
         return published(self.dataset, self.protocol, self.model, metric)
+
+    def paper_text(self, metric: str) -> str:
+        """The published number, in brackets if it is on other data; a dash without one."""
+        paper = self.paper(metric)
+        if paper is None:
+            return "–"
+        return f"({paper.value:.3f})" if paper.elsewhere else f"{paper.value:.3f}"
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """All rows of one dataset and split."""
+    """All results on one dataset and split."""
 
     dataset: str
     split: str
-    lines: tuple[Line, ...]
-    notes: tuple[str, ...] = field(default=())
+    results: tuple[Result, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def metric(self) -> str:
@@ -100,161 +125,148 @@ class ResultTable:
         return main_metric(self.dataset)
 
     @property
-    def protocol(self) -> str:
-        """Which queries count."""
-        return self.lines[0].protocol
-
-    @property
-    def queries(self) -> int:
-        """How many count."""
-        return self.lines[0].queries
-
-    @property
     def title(self) -> str:
-        """What the table is of."""
+        """Dataset, split, number of questions and protocol."""
+        first = self.results[0]
         return (
-            f"{self.dataset} · {self.split} · {self.queries:,} questions · protocol {self.protocol}"
+            f"{self.dataset} · {self.split} · {first.queries:,} questions · "
+            f"protocol {first.protocol}"
         )
 
     @cached_property
     def comparisons(self) -> dict[str, dict[str, Comparison]]:
         """Each row against each base, Holm-corrected for the rows of the table."""
-        values = {line.model: line.by_query(self.metric) for line in self.lines}
-        found = {}
+        values = {result.model: result.by_query(self.metric) for result in self.results}
+        by_base = {}
         for base in BASES:
             others = {name: row for name, row in values.items() if name != base}
             if base in values and others and len(values[base]) > 1:
-                found[base] = {c.name: c for c in compare(values[base], others)}
-        return found
+                by_base[base] = {c.name: c for c in compare(values[base], others)}
+        return by_base
 
-    def mark(self, line: Line, base: str) -> int:
-        """1 where the row is better than the base beyond chance, -1 where worse, else 0."""
-        found = self.comparisons.get(base, {}).get(line.model)
-        if found is None or found.randomisation_holm >= LEVEL:
+    def mark(self, result: Result, base: str) -> int:
+        """1 if the row is significantly better than the base, -1 if worse, else 0."""
+        comparison = self.comparisons.get(base, {}).get(result.model)
+        if comparison is None or comparison.randomisation_holm >= LEVEL:
             return 0
-        return 1 if found.difference > 0 else -1
+        return 1 if comparison.difference > 0 else -1
 
     def best(self, metric: str) -> float:
         """The highest mean."""
-        return max(line.mean(metric) for line in self.lines)
+        return max(result.mean(metric) for result in self.results)
 
 
 def tables(store: Store, datasets: Iterable[str] | None = None) -> list[ResultTable]:
     """A table for each dataset and reported split of the store."""
-    found = []
+    made = []
     for dataset in datasets or store.datasets():
-        rows, notes = _rows(store.cells(dataset))
-        splits = [
+        rows, notes = _same_settings(store.cells(dataset))
+        splits = dict.fromkeys(
             split
-            for split in dict.fromkeys(s for cells in rows for s in cells[0].figures)
-            if any(
-                split in cells[0].figures and not cells[0].figures[split]["dev"] for cells in rows
-            )
-        ]
+            for cells in rows
+            for split, figures in cells[0].figures.items()
+            if not figures["dev"]
+        )
+        metric = main_metric(dataset)
         for split in splits:
-            lines = [_line(cells, split) for cells in rows if split in cells[0].figures]
-            found.append(ResultTable(dataset, split, tuple(_sorted(lines)), tuple(notes)))
-    return found
+            results = [Result(split, cells) for cells in rows if split in cells[0].figures]
+            results.sort(key=lambda result: (KINDS.index(result.kind), result.mean(metric)))
+            made.append(ResultTable(dataset, split, tuple(results), tuple(notes)))
+    return made
 
 
-def records(found: Iterable[ResultTable]) -> list[dict[str, Any]]:
+def last_tables(store: Store) -> list[ResultTable]:
+    """One table per dataset, that of its last split: of TrecQA the clean questions."""
+    return list({table.dataset: table for table in tables(store)}.values())
+
+
+def records(tables: Iterable[ResultTable]) -> list[dict[str, Any]]:
     """One record per row, for scripts."""
-    return [_record(line) for table in found for line in table.lines]
+    return [_record(result) for table in tables for result in table.results]
 
 
-def summary(found: Iterable[ResultTable], store: Store) -> list[dict[str, Any]]:
+def summary_entries(tables: Iterable[ResultTable], store: Store) -> list[dict[str, Any]]:
     """One entry per row and metric: dataset, protocol, mean, interval, paper, command."""
-    return [_entry(line, metric, store) for t in found for line in t.lines for metric in METRICS]
+    results = [result for table in tables for result in table.results]
+    return [_entry(result, metric, store) for result in results for metric in METRICS]
 
 
 def public_split(split: str) -> str:
-    """``test`` for ``test-clean`` and its like: the protocol says which questions count."""
+    """``test`` for ``test-clean`` and the like: the protocol says which questions count."""
     name, _, form = split.rpartition("-")
     return name if form in FORMS else split
 
 
-def command(line: Line, store: Store) -> str:
-    """What reprints a row."""
+def command(result: Result, store: Store) -> str:
+    """The command that reproduces a row."""
     quick = " --quick" if store.quick else ""
-    seeds = max(cell.seed for cell in line.cells)
+    seeds = max(cell.seed for cell in result.cells)
     # the first seed decides whether there are others; of a fusion, those of its parts
-    parts = line.model.split("+") if line.cells[0].kind == "fusion" else [line.model]
-    firsts = [store.cell(line.dataset, part, 1) for part in parts]
-    took = max((cell.seconds for cell in firsts if cell), default=0.0)
-    patience = f" --longest {math.ceil(took / 60)}" if seeds > 1 and took > LONGEST else ""
+    parts = result.model.split("+") if result.kind == "fusion" else [result.model]
+    firsts = [store.cell(result.dataset, part, 1) for part in parts]
+    seconds = max((cell.seconds for cell in firsts if cell), default=0.0)
+    longest = f" --longest {math.ceil(seconds / 60)}" if seeds > 1 and seconds > LONGEST else ""
     return (
-        f"askonce bench {line.dataset} --data $ASKONCE_DATA --models {line.model} "
-        f"--seeds {seeds} --out {store.folder.name}{patience}{quick}"
+        f"askonce bench {result.dataset} --data $ASKONCE_DATA --models {result.model} "
+        f"--seeds {seeds} --out {store.folder.name}{longest}{quick}"
     )
 
 
-def _rows(cells: Iterable[StoredCell]) -> tuple[list[tuple[StoredCell, ...]], list[str]]:
-    """Cells of one model together; seeds that were run with older settings are left out."""
+def _same_settings(cells: Iterable[StoredCell]) -> tuple[list[tuple[StoredCell, ...]], list[str]]:
+    """The cells of each model; seeds that were run with older settings are left out and noted."""
     by_model: dict[str, list[StoredCell]] = {}
     for cell in cells:
         by_model.setdefault(cell.model, []).append(cell)
     rows, notes = [], []
-    for model, found in by_model.items():
-        newest = max(found, key=lambda cell: str(cell.record["finished"]))
-        same = tuple(c for c in found if _told(c) == _told(newest))
-        if len(same) < len(found):
-            old = ", ".join(str(cell.seed) for cell in found if cell not in same)
+    for model, every in by_model.items():
+        newest = max(every, key=lambda cell: cell.finished)
+        same = tuple(cell for cell in every if _settings_key(cell) == _settings_key(newest))
+        if len(same) < len(every):
+            old = ", ".join(str(cell.seed) for cell in every if cell not in same)
             notes.append(f"{model}: seeds {old} are left out, run with other settings")
         rows.append(same)
     return rows, notes
 
 
-def _told(cell: StoredCell) -> str:
+def _settings_key(cell: StoredCell) -> str:
     return json.dumps(cell.settings, sort_keys=True)
 
 
-def _line(cells: tuple[StoredCell, ...], split: str) -> Line:
-    figures = cells[0].figures[split]
-    return Line(split, figures["protocol"], figures["queries"], cells)
-
-
-def _sorted(lines: Sequence[Line]) -> list[Line]:
-    metric = main_metric(lines[0].dataset)
-    return sorted(lines, key=lambda line: (KINDS.index(line.kind), line.mean(metric)))
-
-
-def _record(line: Line) -> dict[str, Any]:
-    first = line.cells[0]
+def _record(result: Result) -> dict[str, Any]:
     names = ("parameters", "pairs_per_second", "texts_per_second", "pretrain_seconds", "peak_bytes")
     return {
-        "dataset": line.dataset,
-        "split": line.split,
-        "protocol": line.protocol,
-        "model": line.model,
-        "seeds": line.seeds,
-        "queries": line.queries,
-        "metrics": {metric: _figures(line.summaries[metric]) for metric in METRICS},
-        "tied_positives": first.figures[line.split]["tied_positives"],
-        "fit_seconds": _rounded(line.fact("train_seconds")),
-        **{name: _rounded(line.fact(name)) for name in names},
+        "dataset": result.dataset,
+        "split": result.split,
+        "protocol": result.protocol,
+        "model": result.model,
+        "seeds": result.seeds,
+        "queries": result.queries,
+        "metrics": {metric: _figures(result.estimates[metric]) for metric in METRICS},
+        "tied_positives": result.cells[0].figures[result.split]["tied_positives"],
+        "fit_seconds": _rounded(result.fact("train_seconds")),
+        **{name: _rounded(result.fact(name)) for name in names},
     }
 
 
-def _entry(line: Line, metric: str, store: Store) -> dict[str, Any]:
-    found, paper = line.summaries[metric], line.paper(metric)
+def _entry(result: Result, metric: str, store: Store) -> dict[str, Any]:
+    figures, paper = _figures(result.estimates[metric]), result.paper(metric)
     return {
-        "dataset": line.dataset,
-        "protocol": line.protocol,
-        "split": public_split(line.split),
-        "model": line.model,
+        "dataset": result.dataset,
+        "protocol": result.protocol,
+        "split": public_split(result.split),
+        "model": result.model,
         "metric": metric,
-        "mean": found.mean,
-        "low": found.interval.low if found.interval else None,
-        "high": found.interval.high if found.interval else None,
-        "seeds": line.seeds,
+        **{name: figures[name] for name in ("mean", "low", "high")},
+        "seeds": result.seeds,
         "paper": paper.value if paper and not paper.elsewhere else None,
-        "command": command(line, store),
+        "command": command(result, store),
     }
 
 
-def _figures(found: Summary) -> dict[str, float | None]:
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
-    return {"mean": found.mean, "low": low, "high": high, "sd": found.spread}
+def _figures(estimate: Summary) -> dict[str, float | None]:
+    bounds = estimate.interval
+    low, high = (bounds.low, bounds.high) if bounds else (None, None)
+    return {"mean": estimate.mean, "low": low, "high": high, "sd": estimate.spread}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,102 +1,127 @@
-"""Tables of results: for the terminal, for reports, and of stored records for the README."""
+"""The main table of a dataset, for reports and the terminal, and the README's short table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+import rich.table
 
-from askonce.bench.report.blocks import Grid
-from askonce.bench.report.results import BASES, LEVEL, Line, ResultTable
+from askonce.bench.data import main_metric
+from askonce.bench.report.blocks import Cell, Span, Table
+from askonce.bench.report.results import BASES, LEVEL, Result, ResultTable
+from askonce.errors import AskonceError
 from askonce.evaluation import METRICS
 
 MARKS = {"bm25": {1: "▲", -1: "▼"}, "minilm": {1: "△", -1: "▽"}}
 LEGEND = (
-    f"Against BM25 ▲ better ▼ worse, against MiniLM △ better ▽ worse: randomisation test over "
-    f"questions, Holm-corrected, p < {LEVEL}."
+    "Compared with BM25: ▲ better, ▼ worse; with MiniLM: △ better, ▽ worse (randomisation test "
+    f"over questions, Holm-corrected, p < {LEVEL})."
 )
+# fixed, so that no row is shown because its test figure came out well
+README_ROWS = (
+    "bm25", "minilm", "cross-encoder", "hyperqa", "cosineqa", "ctrn", "qrnn", "qa-lstm",
+    "attentive-lstm", "conv-pooling-lstm", "compare-aggregate", "cabin", "rcnn",
+    "rcnn@pretrain=false", "lstm", "gru", "cnn",
+)  # fmt: skip
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 
 
-def grid(table: ResultTable) -> Grid:
+def result_table(table: ResultTable) -> Table:
     """A dataset's rows: our mean and interval, the paper's number, costs."""
     metric = table.metric
     header = [
         "model", f"{metric} [95 %]", "paper", *(m for m in METRICS if m != metric),
         f"dev {metric}", "seeds", "train", "texts/s", "pairs/s", "parameters",
     ]  # fmt: skip
-    rows = [_cells(table, line) for line in table.lines]
-    return Grid(f"{table.title}", LEGEND, header, rows, _notes(table))
+    rows = [_cells(table, result) for result in table.results]
+    return Table(table.title, LEGEND, header, rows, _notes(table))
 
 
-def terminal(table: ResultTable) -> Table:
+def terminal(table: ResultTable) -> rich.table.Table:
     """The same for a terminal."""
-    found = grid(table)
-    shown = Table(title=found.title, title_justify="left", caption=LEGEND, caption_justify="left")
-    for place, name in enumerate(found.header):
-        shown.add_column(name.replace("[", "\\["), justify="right" if place else "left")
-    for row in found.rows:
-        shown.add_row(*(cell.replace("**", "").replace("[", "\\[") for cell in row))
+    block = result_table(table)
+    shown = rich.table.Table(
+        title=block.title, title_justify="left", caption=LEGEND, caption_justify="left"
+    )
+    for n, name in enumerate(block.header):
+        shown.add_column(name.replace("[", "\\["), justify="right" if n else "left")
+    for row in block.rows:
+        shown.add_row(*(_text(cell).replace("[", "\\[") for cell in row))
     return shown
 
 
-def markdown(rows: Sequence[Mapping[str, Any]], metric: str = "MAP") -> str:
-    """One metric of stored records: a row for each model, a column for each dataset and split."""
-    columns = list(dict.fromkeys((row["dataset"], row["split"]) for row in rows))
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    values = {(r["model"], r["dataset"], r["split"]): r["metrics"][metric]["mean"] for r in rows}
-    lines = ["| model | " + " | ".join(f"{name} {split}" for name, split in columns) + " |"]
-    lines.append("|---|" + "---:|" * len(columns))
-    for model in models:
-        cells = (values.get((model, *column)) for column in columns)
-        shown = " | ".join("–" if value is None else f"{value:.3f}" for value in cells)
-        lines.append(f"| {model} | {shown} |")
+def short_table(entries: Iterable[Mapping[str, Any]]) -> str:
+    """Means of ``summary.json`` by row and test set; in brackets fused with BM25, with MiniLM."""
+    by_test: dict[tuple[str, str], dict[str, float]] = {}
+    for entry in entries:
+        if entry["metric"] == main_metric(entry["dataset"]):
+            means = by_test.setdefault((entry["dataset"], entry["protocol"]), {})
+            means[entry["model"]] = entry["mean"]
+    names = [_column(*key, [dataset for dataset, _ in by_test]) for key in by_test]
+    lines = [_markdown_row(["", *names]), _markdown_row(["---", *("---:" for _ in names)])]
+    for model in README_ROWS:
+        cells = [_mean_and_fusions(model, means) for means in by_test.values()]
+        if any(cells):
+            lines.append(_markdown_row([model, *cells]))
     return "\n".join(lines)
 
 
-def _cells(table: ResultTable, line: Line) -> list[str]:
+def put_between_marks(table: str, path: Path) -> None:
+    """Replace what stands between the two marks of a file."""
+    text = path.read_text("utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise AskonceError(f"{str(path)!r} has no lines {BEGIN} and {END} to put the table between")
+    path.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", "utf-8")
+
+
+def _cells(table: ResultTable, result: Result) -> list[Cell]:
     metric = table.metric
-    dev = line.dev(metric)
+    dev = result.dev(metric)
     return [
-        line.model,
-        _main(table, line),
-        _paper(line, metric),
-        *(_value(table, line, name) for name in METRICS if name != metric),
+        result.model,
+        _main(table, result),
+        result.paper_text(metric),
+        *(
+            _bold_if(result.mean(name) == table.best(name), f"{result.mean(name):.3f}")
+            for name in METRICS
+            if name != metric
+        ),
         "–" if dev is None else f"{dev:.3f}",
-        str(line.seeds),
-        _seconds((line.fact("train_seconds") or 0) + (line.fact("pretrain_seconds") or 0)),
-        _number(line.fact("texts_per_second")),
-        _number(line.fact("pairs_per_second")),
-        _number(line.fact("parameters") or None),
+        str(result.seeds),
+        _seconds((result.fact("train_seconds") or 0) + (result.fact("pretrain_seconds") or 0)),
+        _number(result.fact("texts_per_second")),
+        _number(result.fact("pairs_per_second")),
+        _number(result.fact("parameters") or None),
     ]
 
 
-def _main(table: ResultTable, line: Line) -> str:
-    found = line.summaries[table.metric]
-    interval = f" [{found.interval.low:.3f}–{found.interval.high:.3f}]" if found.interval else ""
-    marks = "".join(MARKS[base].get(table.mark(line, base), "") for base in BASES)
-    best = found.mean == max(row.summaries[table.metric].mean for row in table.lines)
-    text = f"{found.mean:.3f}{interval}{' ' + marks if marks else ''}"
-    return f"**{text}**" if best else text
+def _main(table: ResultTable, result: Result) -> Cell:
+    estimate = result.estimates[table.metric]
+    bounds = estimate.interval
+    interval = f" [{bounds.low:.3f}–{bounds.high:.3f}]" if bounds else ""
+    marks = "".join(MARKS[base].get(table.mark(result, base), "") for base in BASES)
+    best = max(other.estimates[table.metric].mean for other in table.results)
+    text = f"{estimate.mean:.3f}{interval}{' ' + marks if marks else ''}"
+    return _bold_if(estimate.mean == best, text)
 
 
-def _value(table: ResultTable, line: Line, metric: str) -> str:
-    value = line.mean(metric)
-    return f"**{value:.3f}**" if value == table.best(metric) else f"{value:.3f}"
+def _bold_if(bold: bool, text: str) -> Cell:
+    return [Span(text, "bold")] if bold else text
 
 
-def _paper(line: Line, metric: str) -> str:
-    found = line.paper(metric)
-    if found is None:
-        return "–"
-    return f"({found.value:.3f})" if found.elsewhere else f"{found.value:.3f}"
+def _text(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else " ".join(span.text for span in cell)
 
 
 def _notes(table: ResultTable) -> list[str]:
-    papers = [found for line in table.lines if (found := line.paper(table.metric))]
-    sources = dict.fromkeys(found.source for found in papers if not found.elsewhere)
+    papers = [paper for result in table.results if (paper := result.paper(table.metric))]
+    sources = dict.fromkeys(paper.source for paper in papers if not paper.elsewhere)
     others = dict.fromkeys(f"{p.elsewhere} ({p.source})" for p in papers if p.elsewhere)
     notes = [f"Paper: {'; '.join(sources)}."] if sources else []
     notes += [f"In brackets: the paper's number on {'; '.join(others)}."] if others else []
-    few = [line.model for line in table.lines if line.kind == "trained" and line.seeds < 3]
+    few = [r.model for r in table.results if r.kind == "trained" and r.seeds < 3]
     notes += [f"Fewer than three seeds: {', '.join(few)}."] if few else []
     return [*notes, *table.notes]
 
@@ -109,3 +134,23 @@ def _seconds(value: float) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
+
+
+def _column(dataset: str, protocol: str, datasets: Sequence[str]) -> str:
+    """The dataset, its protocol if it has two columns, and the metric."""
+    name = {"trec": "raw"}.get(protocol, protocol) if datasets.count(dataset) > 1 else ""
+    return f"{dataset} {name}".strip() + f", {main_metric(dataset)}"
+
+
+def _mean_and_fusions(model: str, means: Mapping[str, float]) -> str:
+    if model not in means:
+        return ""
+    fusions = [means.get(f"{base}+{model}") for base in BASES if base != model]
+    shown = ", ".join("–" if mean is None else f"{mean:.3f}" for mean in fusions)
+    return f"{means[model]:.3f}" + (
+        f" ({shown})" if any(mean is not None for mean in fusions) else ""
+    )
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

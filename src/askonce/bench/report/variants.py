@@ -1,25 +1,29 @@
-"""Trained rows as variants of recipes: what a name changes, and the settings that come of it."""
+"""Trained rows as variants of recipes: what a name changes, and the resulting settings."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import stdev
 from typing import Any
 
-from askonce.bench.report.results import LEVEL, Line, ResultTable
+from askonce.bench.report.results import LEVEL, Result, ResultTable
 from askonce.evaluation import compare
+
+ENCODERS = ("cnn", "lstm", "gru", "rcnn")  # the question encoders of Lei et al.
+ENCODER_METRICS = ("MAP", "MRR", "P@1", "P@5")
+Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Variant:
     """A trained row, such as ``rcnn@model.pooling=mean@pretrain=false``."""
 
-    line: Line
+    result: Result
 
     @property
     def name(self) -> str:
         """Its whole name."""
-        return self.line.model
+        return self.result.model
 
     @property
     def recipe(self) -> str:
@@ -28,47 +32,46 @@ class Variant:
 
     @cached_property
     def changes(self) -> dict[str, str]:
-        """What the name changes, by setting."""
+        """The settings that the name changes, with their values."""
         pairs = (change.partition("=") for change in self.name.split("@")[1:])
         return {key.strip(): value.strip() for key, _, value in pairs}
 
     @property
     def model(self) -> str:
         """The model of the recipe."""
-        return str(self._row["recipe"]["model"])
+        return str(self._settings["recipe"]["model"])
 
     @property
-    def pretrained(self) -> bool:
-        """Whether it was pre-trained."""
-        return self._row.get("pretrain") is not None
+    def pretrained(self) -> str:
+        """``yes`` if it was pre-trained, else ``no``."""
+        return "no" if self._settings.get("pretrain") is None else "yes"
 
     @cached_property
     def options(self) -> dict[str, Any]:
-        """All settings of the model, those too that the recipe leaves as they are."""
+        """All settings of the model, including defaults that the recipe does not set."""
         from askonce.config import as_dict
         from askonce.models import MODELS
 
         defaults = as_dict(MODELS[self.model].Config()) if self.model in MODELS else {}
-        return {**defaults, **self._row["recipe"]["options"]}
+        return {**defaults, **self._settings["recipe"]["options"]}
 
     @property
     def train_split(self) -> str:
-        """The split that it learned from; where there are two, TrecQA's TRAIN-ALL is the usual."""
-        named = self._row["recipe"]["train"]["split"]
-        own = "train-all" if "train-all" in self.splits else "train"
-        return str(named or own)
+        """The split it was trained on; by default TrecQA's TRAIN-ALL where there is one."""
+        default = "train-all" if "train-all" in self.splits else "train"
+        return str(self._settings["recipe"]["train"]["split"] or default)
 
     @property
     def splits(self) -> dict[str, list[int]]:
         """Questions and candidates of each split."""
-        return dict(self.line.cells[0].settings["data"])
+        return dict(self.result.cells[0].settings["data"])
 
     @property
-    def _row(self) -> dict[str, Any]:
-        return dict(self.line.cells[0].settings["row"])
+    def _settings(self) -> dict[str, Any]:
+        return dict(self.result.cells[0].settings["row"])
 
     def without(self, *settings: str) -> str:
-        """Its name without changes of these settings: equal for rows that differ in them alone."""
+        """Its name without changes of these settings: equal for rows that differ only in them."""
         changes = self.name.split("@")[1:]
         return "@".join([self.recipe, *(c for c in changes if c.partition("=")[0] not in settings)])
 
@@ -79,33 +82,55 @@ class Variant:
 
 def variants(table: ResultTable) -> list[Variant]:
     """The trained rows of a table, those with fewer changes first."""
-    found = [Variant(line) for line in table.lines if line.kind == "trained"]
-    return sorted(found, key=lambda variant: (len(variant.changes), variant.name))
+    trained = [Variant(result) for result in table.results if result.kind == "trained"]
+    return sorted(trained, key=lambda variant: (len(variant.changes), variant.name))
 
 
-def plain_if_any(found: Iterable[Variant]) -> list[Variant]:
-    """Each recipe as it is; of one that was not run so, all variants."""
-    every = list(found)
+def prefer_plain(variants: Iterable[Variant]) -> list[Variant]:
+    """Each recipe without changes; all variants of a recipe that was not run without."""
+    every = list(variants)
     plain = {variant.recipe for variant in every if not variant.changes}
     return [variant for variant in every if not variant.changes or variant.recipe not in plain]
 
 
-def with_spread(line: Line, metric: str) -> str:
-    """The mean over seeds, and their standard deviation where there are several."""
-    spread = deviation(line, metric)
-    return f"{line.mean(metric):.3f}" + ("" if spread is None else f" ± {spread:.3f}")
+def with_deviation(result: Result, metric: str) -> str:
+    """The mean over seeds, and their standard deviation if there are several."""
+    value = deviation(result, metric)
+    return f"{result.mean(metric):.3f}" + ("" if value is None else f" ± {value:.3f}")
 
 
-def deviation(line: Line, metric: str) -> float | None:
+def deviation(result: Result, metric: str) -> float | None:
     """The standard deviation over seeds."""
-    values = [cell.figures[line.split]["metrics"][metric] for cell in line.cells]
+    values = [cell.figures[result.split]["metrics"][metric] for cell in result.cells]
     return stdev(values) if len(values) > 1 else None
 
 
-def differs(one: Line, other: Line, metric: str) -> bool:
-    """Whether two rows differ beyond chance: paired randomisation over queries."""
+def differs(one: Result, other: Result, metric: str) -> bool:
+    """Whether two rows differ significantly: paired randomisation test over queries."""
     values, others = one.by_query(metric), other.by_query(metric)
     if len(values) < 2:
         return False
-    (found,) = compare(values, {other.model: others})
-    return found.randomisation < LEVEL
+    (comparison,) = compare(values, {other.model: others})
+    return comparison.randomisation < LEVEL
+
+
+def encoder_variants(
+    table: ResultTable, key: Callable[[Variant], Key], *settings: str
+) -> dict[Key, Result]:
+    """Question encoders that change only these settings and pre-training, by a key."""
+    by_key: dict[Key, Result] = {}
+    for variant in variants(table):
+        if variant.model in ENCODERS and variant.only_changes("pretrain", *settings):
+            by_key.setdefault(key(variant), variant.result)
+    return dict(sorted(by_key.items(), key=lambda item: (ENCODERS.index(item[0][0]), item[0])))
+
+
+def count_prefix(keys: Iterable[Key], prefix: Key) -> int:
+    """How many keys start with the prefix."""
+    return sum(key[: len(prefix)] == prefix for key in keys)
+
+
+def encoder_values(result: Result, marks: str) -> list[str]:
+    """All metrics, the first with marks, and the paper's number."""
+    first, *others = (with_deviation(result, metric) for metric in ENCODER_METRICS)
+    return [first + marks, *others, result.paper_text("MAP")]

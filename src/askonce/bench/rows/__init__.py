@@ -1,1 +1,1 @@
-"""What can stand in a row of the tables: each kind learns and scores in its own way."""
+"""The kinds of rows: each trains and scores in its own way."""

@@ -1,22 +1,20 @@
-"""What a row is: it learns from a dataset, scores its splits, and tells what that cost."""
+"""The contract of a row: train on a dataset, score its splits, and report the cost."""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from askonce.bench.setup import BenchData
+from askonce.bench.data import BenchData
 from askonce.bench.store import Facts, Kind, Store
 from askonce.errors import AskonceError
 from askonce.evaluation import Run, TieRule, pools_to_run
+from askonce.training.events import OnEvent, Phase, ignore
 from askonce.types import Pool
-
-if TYPE_CHECKING:
-    from askonce.training.epochs import Tell
 
 
 @dataclass(frozen=True)
@@ -25,16 +23,16 @@ class Task:
 
     data: BenchData
     seed: int
-    folder: Path  # of this cell; a run that was stopped finds its files there
+    folder: Path  # of this cell; holds the files of an interrupted run
     vectors: Path | None
     quick: bool
     store: Store
-    tell: "Tell" = lambda kind, figures: None
+    on_event: OnEvent = ignore
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a row did: a run for each split, and facts of its cost."""
+    """The result of a row: a run for each split, and facts about its cost."""
 
     runs: dict[str, Run]
     facts: Facts = field(default_factory=dict)
@@ -46,7 +44,7 @@ class Row(ABC):
 
     kind: ClassVar[Kind]
     seeded: bool = True  # another seed gives other scores
-    label: str  # its name, in the store and in the tables too
+    label: str  # its name, also in the store and in tables
 
     @abstractmethod
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
@@ -54,21 +52,21 @@ class Row(ABC):
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:
-        """Learn and score."""
+        """Train and score."""
 
     def tidy(self, folder: Path) -> None:
-        """Drop from the cell's folder what only serves to go on."""
+        """Remove files from the cell's folder that are only needed to resume."""
         return
 
 
 def scored(
     task: Task, score: Callable[[Sequence[Pool]], Sequence[np.ndarray]]
 ) -> tuple[dict[str, Run], Facts]:
-    """Score every split, and tell how fast that went, reading of texts included."""
+    """Score every split and measure the speed, reading of texts included."""
     runs, pairs = {}, 0
     begin = time.perf_counter()
     for split in task.data.scored:
-        task.tell("text", {"text": f"scoring {split}"})
+        task.on_event(Phase(f"scoring {split}"))
         pools = task.data.dataset.splits[split]
         runs[split] = pools_to_run(pools, score(pools))
         pairs += sum(len(pool.candidates) for pool in pools)
@@ -77,7 +75,7 @@ def scored(
 
 
 def need_texts(row: Row, data: BenchData) -> None:
-    """Refuse a dataset that was read without texts."""
+    """Raise if the dataset was read without texts."""
     for split in data.scored:
         pools = data.dataset.splits[split]
         if pools and not any(post.text for pool in pools[:10] for post in pool.candidates):

@@ -22,7 +22,7 @@ class BaselineRow(Row):
         self.seeded = self._kind.seeded
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """The name, and where word vectors come from."""
+        """The name and the source of word vectors."""
         return {"baseline": self.label, "vectors": vectors.name if vectors else None}
 
     def run(self, task: Task) -> Outcome:

@@ -22,6 +22,7 @@ from askonce.config import as_dict
 from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
+from askonce.training.events import Epoch
 from askonce.training.recipe import Negatives
 from askonce.training.sampling import Group, GroupSampler
 from askonce.types import Dataset, Pool
@@ -146,7 +147,7 @@ def _tune(reader: _Reader, task: Task, config: CrossSettings) -> Facts:
             losses.append(float(loss.detach()))
         found = _dev(reader, task, config)
         record = {"epoch": epoch, "loss": float(np.mean(losses)), "dev": found}
-        task.tell("epoch", record | {"best": found[task.data.watch] > best})
+        task.on_event(Epoch.of(record, found[task.data.watch] > best))
         if found[task.data.watch] > best:
             best, kept, best_epoch = found[task.data.watch], deepcopy(model.state_dict()), epoch
     model.load_state_dict(kept)

@@ -1,4 +1,4 @@
-"""Rows that add up two rankings or more; how, and with which weight, is chosen on dev alone."""
+"""Rows that fuse two rankings or more; the kind of fusion and the weight are selected on dev."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -7,21 +7,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from askonce.bench.report.ranks import mean_ranks
 from askonce.bench.rows.base import Outcome, Row, Task
 from askonce.bench.store import Facts, StoredCell
 from askonce.errors import AskonceError
-from askonce.evaluation import Run, evaluate, pools_to_qrels
+from askonce.evaluation import Qrels, Run, evaluate, pools_to_qrels
+from askonce.ranking.fusion import How, fuse
 from askonce.types import ProtocolName
 
 FusionKind = Literal["z-score", "reciprocal-rank"]
-KINDS: tuple[FusionKind, ...] = ("z-score", "reciprocal-rank")
-WEIGHTS = (0.5, 0.3, 0.7, 0.1, 0.9)  # of the later ranking; of equals on dev the first is taken
-SMOOTHING = 60  # k of 1 / (k + rank), Cormack et al. 2009
+KINDS: dict[FusionKind, How] = {"z-score": "zscore", "reciprocal-rank": "reciprocal"}
+WEIGHTS = (0.5, 0.3, 0.7, 0.1, 0.9)  # of the later ranking; of equals on dev the first wins
 
 
 class FusionRow(Row):
-    """``bm25+hyperqa``; of more than two, each is added to what those before it gave."""
+    """``bm25+hyperqa``; of more than two, each is fused with the fusion of those before it."""
 
     kind = "fusion"
 
@@ -31,12 +30,12 @@ class FusionRow(Row):
         self.seeded = any(part.seeded for part in parts)
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """Those of the parts, and what is chosen from."""
+        """Those of the parts, and the fusions to select from."""
         parts = {part.label: part.settings(vectors, quick) for part in self.parts}
         return {"parts": parts, "kinds": list(KINDS), "weights": list(WEIGHTS)}
 
     def run(self, task: Task) -> Outcome:
-        """Add up the stored runs of the parts."""
+        """Fuse the stored runs of the parts."""
         dev = task.data.dev
         if dev is None:
             raise AskonceError(
@@ -65,26 +64,27 @@ class FusionRow(Row):
 
 
 def chosen(one: Run, other: Run, value: Callable[[Run], float]) -> tuple[FusionKind, float]:
-    """The kind and weight with the best value, by runs of dev."""
+    """The kind and weight with the best value on dev."""
     grid = list(product(KINDS, WEIGHTS))
     return max(grid, key=lambda choice: value(fused(one, other, *choice)))
 
 
 def fused(one: Run, other: Run, kind: FusionKind, weight: float) -> Run:
     """The weighted sum of two runs over the same candidates, query by query."""
-    part = _standardised if kind == "z-score" else _reciprocal_ranks
-    found: dict[str, Mapping[str, float]] = {}
+    weights = {"one": 1 - weight, "other": weight}
+    run: dict[str, Mapping[str, float]] = {}
     for query, scores in one.items():
-        names = list(scores)
-        a = np.fromiter(scores.values(), np.float64, len(names))
-        b = np.array([other[query][name] for name in names])
-        total = (1 - weight) * part(a) + weight * part(b)
-        found[query] = dict(zip(names, total.tolist(), strict=True))
-    return found
+        stages = {
+            "one": np.array(list(scores.values())),
+            "other": np.array([other[query][name] for name in scores]),
+        }
+        total = fuse(stages, weights, KINDS[kind], ties="mean")  # (C,)
+        run[query] = dict(zip(scores, total.tolist(), strict=True))
+    return run
 
 
 def _cost(parts: Sequence[Facts]) -> Facts:
-    """That of all parts together, which score one after another."""
+    """The cost of all parts, which score one after another."""
     rates = [facts["pairs_per_second"] for facts in parts]
     sums = {
         name: sum(facts.get(name, 0) for facts in parts)
@@ -93,13 +93,5 @@ def _cost(parts: Sequence[Facts]) -> Facts:
     return {"pairs_per_second": 1 / sum(1 / rate for rate in rates), **sums}
 
 
-def _standardised(scores: np.ndarray) -> np.ndarray:
-    return (scores - scores.mean()) / (scores.std() + 1e-9)
-
-
-def _reciprocal_ranks(scores: np.ndarray) -> np.ndarray:
-    return np.asarray(1 / (SMOOTHING + mean_ranks(scores)))
-
-
-def _value(qrels: Any, run: Run, protocol: ProtocolName, metric: str) -> float:  # noqa: ANN401
+def _value(qrels: Qrels, run: Run, protocol: ProtocolName, metric: str) -> float:
     return evaluate(qrels, run, protocol).metrics[metric]

@@ -1,4 +1,4 @@
-"""Rows of sentence-transformers as they come, without any training: today's baseline."""
+"""Rows of sentence-transformers without any training: the modern baseline."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ class SentenceRow(Row):
         self.label, self._name = label, name
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """Which weights."""
+        """The checkpoint."""
         return {"sentence_encoder": self._name or MINILM}
 
     def run(self, task: Task) -> Outcome:
@@ -39,21 +39,21 @@ class SentenceRow(Row):
         return Outcome(runs, facts | {"train_seconds": 0.0})
 
     def _load(self) -> Any:  # noqa: ANN401 - an optional package
-        place = weights(self._name, f"the row {self.label!r}")
+        checkpoint = weights(self._name, f"the row {self.label!r}")
         load_transformers(f"the row {self.label!r}")
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError:
             raise MissingExtra("sentence-transformers", "minilm", self.label) from None
         try:
-            return SentenceTransformer(place)
+            return SentenceTransformer(checkpoint)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
-            raise AskonceError(f"no sentence encoder at {place!r}: {reason}") from None
+            raise AskonceError(f"no sentence encoder at {checkpoint!r}: {reason}") from None
 
 
 class _Encoder:
-    """The vectors of all texts so far."""
+    """Encodes each text once."""
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401 - an optional package
         self._model = model
@@ -69,8 +69,8 @@ class _Encoder:
         ]
 
     def _encode(self, posts: Sequence[Post]) -> None:
-        new = list({post.text for post in posts} - self.vectors.keys())
-        found = self._model.encode(
-            sorted(new), batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True
+        new = sorted({post.text for post in posts} - self.vectors.keys())
+        vectors = self._model.encode(
+            new, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True
         )
-        self.vectors.update(zip(sorted(new), np.asarray(found, dtype=np.float32), strict=True))
+        self.vectors.update(zip(new, np.asarray(vectors, dtype=np.float32), strict=True))

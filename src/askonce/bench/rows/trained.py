@@ -60,7 +60,7 @@ class TrainedRow(Row):
         recipe = replace(recipe, train=replace(recipe.train, seed=task.seed))
         dataset, folder = task.data.dataset, task.folder / RANKER
         ranker = _start(recipe, pretraining, dataset, task)
-        outcome = train(ranker, dataset, recipe, folder, task.tell, launched())
+        outcome = train(ranker, dataset, recipe, folder, task.on_event, launched())
         runs, speed = scored(task, outcome.ranker.score_pools)
         facts = {
             "train_seconds": sum(record["seconds"] for record in outcome.progress.history),
@@ -101,7 +101,7 @@ def _start(
     before = task.folder / BEFORE
     before.mkdir(parents=True, exist_ok=True)
     table = {**pretraining, "seed": task.seed}
-    pretrain_recipe(recipe, table, dataset, before, task.vectors, task.tell)
+    pretrain_recipe(recipe, table, dataset, before, task.vectors, task.on_event)
     return start_from(recipe, before)
 
 

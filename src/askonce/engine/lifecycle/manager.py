@@ -15,7 +15,8 @@ from askonce.files import Lock
 from askonce.index.base import Index, IndexDamaged, IndexUnavailable
 from askonce.index.storage import FolderStorage, index_storage
 from askonce.ranking.manifest import current, read_manifest
-from askonce.ranking.pipeline import RANKERS, VECTORS, Search
+from askonce.ranking.pipeline import Search
+from askonce.ranking.stages import RANKERS, VECTORS
 from askonce.types import PostKind
 
 KINDS: tuple[PostKind, ...] = ("question", "answer")

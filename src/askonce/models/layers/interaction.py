@@ -1,4 +1,4 @@
-"""How two texts' vectors meet: by a tensor of bilinear forms, or by circular correlation."""
+"""Products of two texts' vectors, and k-max pooling."""
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ class TensorLayer(nn.Module):
     def __init__(self, dim: int, slices: int) -> None:
         super().__init__()
         self.slices = slices
-        self.tensor = nn.Linear(dim, slices * dim, bias=False)  # M^{[1:r]}, each slice turned
+        self.tensor = nn.Linear(dim, slices * dim, bias=False)  # M^{[1:r]}, each slice transposed
         self.of_query = nn.Linear(dim, slices)  # the left half of V, and b
         self.of_candidate = nn.Linear(dim, slices, bias=False)  # the right half of V
 
@@ -44,8 +44,8 @@ def k_max(states: Tensor, mask: Tensor, k: Tensor) -> Tensor:
     room = max(limit - states.shape[1], 0)
     values = states.masked_fill(~mask.unsqueeze(-1), -torch.inf)
     values = nn.functional.pad(values, (0, 0, 0, room), value=-torch.inf)  # (B, at least K, D)
-    greatest, places = values.topk(limit, dim=1)  # (B, K, D) each
+    greatest, indices = values.topk(limit, dim=1)  # (B, K, D) each
     ranks = torch.arange(limit, device=k.device)
     spare = (ranks >= torch.minimum(k, mask.sum(1))[:, None]).unsqueeze(-1)  # (B, K, 1)
-    order = places.masked_fill(spare, values.shape[1]).argsort(dim=1, stable=True)  # (B, K, D)
+    order = indices.masked_fill(spare, values.shape[1]).argsort(dim=1, stable=True)  # (B, K, D)
     return greatest.masked_fill(spare, 0).gather(1, order)

@@ -1,7 +1,8 @@
-"""aNMM-1: weights shared by the value of a match, not by its position (Yang et al., CIKM 2016).
+"""aNMM-1: weights are shared by the strength of a match (Yang et al., CIKM 2016).
 
-The cosine of a question word with each answer word falls into one of K bins. A weight per bin makes
-one value of a question word, and attention over question words makes the score.
+The cosine of a question word with each answer word falls into one of K bins. Each bin has a weight;
+their weighted sum is the value of the question word, and attention over question words gives the
+score.
 """
 
 from collections.abc import Sequence
@@ -51,10 +52,12 @@ class ANMM(PairMatcher):
         """h_j = δ(Σ_k w_k x_kj) of each question word (B, Tq), x_kj the sum of bin k's matches."""
         cosines = torch.bmm(query["units"], candidate["units"].mT)  # (B, Tq, Ta)
         bins = self.config.bins
-        place = ((cosines + 1) * (bins / 2)).long().clamp(0, bins - 1)
+        bin_index = ((cosines + 1) * (bins / 2)).long().clamp(0, bins - 1)
         same = query.view.codes.unsqueeze(2) == candidate.view.codes.unsqueeze(1)  # (B, Tq, Ta)
         same = same & query.view.real.unsqueeze(2)
-        weights = F.embedding(place.masked_fill(same, bins), self.weights.unsqueeze(1)).squeeze(-1)
+        weights = F.embedding(bin_index.masked_fill(same, bins), self.weights.unsqueeze(1)).squeeze(
+            -1
+        )
         real = candidate.view.mask.unsqueeze(1)  # (B, 1, Ta)
         return (weights * cosines * real).sum(2).sigmoid()  # (B, Tq)
 

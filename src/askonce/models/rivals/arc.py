@@ -1,10 +1,10 @@
 """ARC-I and ARC-II: layers of convolution and pooling over pairs of texts (Hu et al., NIPS 2014).
 
-ARC-I reads each text alone and joins two vectors at the end; ARC-II lets all pairs of windows meet
-in the first layer and goes on in two dimensions. The paper pads texts to one length and joins what
-is left of each position; here the last pooling takes all that is left, so that any length gives a
-vector of one size. Beyond the text all values are zero, which the paper's gate does to padding;
-after a ReLU that changes no maximum.
+ARC-I reads each text alone and joins two vectors at the end; ARC-II combines all pairs of windows
+in the first layer and continues in two dimensions. The paper pads texts to a fixed length and joins
+the remaining positions; here the last pooling spans all remaining positions, so that texts of any
+length give vectors of one size. Values beyond the text are zero, as the paper's gate makes padding;
+after a ReLU zeros change no maximum.
 """
 
 from collections.abc import Iterable
@@ -125,7 +125,7 @@ class ArcTwo(PairMatcher):
             rows, columns = halved(rows), halved(columns)
             grid = self.cut(layer(grid).relu(), rows, columns)
         greatest = grid.amax((2, 3))  # (B, C)
-        return self.odds(greatest, greatest[:, :0], features)  # (B,)
+        return self.odds(greatest, greatest[:, :0], features)  # (B,); one vector for both texts
 
     @staticmethod
     def cut(grid: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """CNTN: convolutions with k-max pooling, then a neural tensor layer (Qiu & Huang, IJCAI 2015).
 
 Texts are read as by Kalchbrenner et al. (2014): a wide convolution keeps the k greatest values of
-each filter in their order, with a k that shrinks from layer to layer. The sizes are ours.
+each filter in their order, and k shrinks from layer to layer. The sizes are our choice.
 """
 
 from collections.abc import Iterable
@@ -22,14 +22,11 @@ from askonce.text.batch import View
 class TensorMatcher(PairMatcher):
     """u · tanh(qᵀ M^{[1:r]} a + V [q; a] + b) of two texts' vectors, plus weighted features."""
 
-    def __init__(self, config: PairConfig, words: EmbeddingInit) -> None:
+    def __init__(self, config: PairConfig, words: EmbeddingInit, dim: int, slices: int) -> None:
         super().__init__(config, words)
-        self.lift = FeatureLift(self.feature_dim)
-
-    def add_tensor(self, dim: int, slices: int) -> None:
-        """Make the layer over vectors of this length."""
         self.tensor = TensorLayer(dim, slices)
         self.output = nn.Linear(slices, 1, bias=False)  # u
+        self.lift = FeatureLift(self.feature_dim)
 
     def tensor_states(self, view: View, texts: Tensor, side: Side) -> States:
         """What the tensor layer keeps of one side's vectors (B, D)."""
@@ -61,7 +58,7 @@ class CNTN(TensorMatcher):
     config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
-        super().__init__(config, words)
+        super().__init__(config, words, config.dim, config.slices)
         inputs = [self.input_dim] + [config.filters] * (config.layers - 1)
         self.convolutions = nn.ModuleList(
             WindowConvolution(size, config.filters, config.width, "wide", bias=True)
@@ -69,7 +66,6 @@ class CNTN(TensorMatcher):
         )
         self.text = nn.Linear(config.top * config.filters, config.dim)
         self.dropout = nn.Dropout(config.dropout)
-        self.add_tensor(config.dim, config.slices)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
         mask, layers = view.mask, self.config.layers
@@ -81,7 +77,7 @@ class CNTN(TensorMatcher):
             k = share.clamp_min(self.config.top)
             windows = convolution.window_mask(mask)  # (B, T + width - 1)
             vectors = k_max(convolution(vectors), windows, k).tanh()  # (B, K, C); zeros stay zero
-            places = torch.arange(vectors.shape[1], device=k.device)
-            mask = places < torch.minimum(k, windows.sum(1))[:, None]  # (B, K)
+            ranks = torch.arange(vectors.shape[1], device=k.device)
+            mask = ranks < torch.minimum(k, windows.sum(1))[:, None]  # (B, K)
         text = self.text(self.dropout(vectors.flatten(1))).tanh()  # (B, D)
         return self.tensor_states(view, text, side)

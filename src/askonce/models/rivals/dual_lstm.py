@@ -36,7 +36,7 @@ class NtnLstm(TensorMatcher):
 
     @dataclass(frozen=True)
     class Config(PairConfig):
-        """Settings; the number of slices is ours."""
+        """Settings; the number of slices is our choice."""
 
         dim: int = 640  # d
         slices: int = 5  # r
@@ -45,9 +45,8 @@ class NtnLstm(TensorMatcher):
     config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
-        super().__init__(config, words)
+        super().__init__(config, words, config.dim, config.slices)
         self.lstm = DualLstm(self.input_dim, config.dim, config.dropout)
-        self.add_tensor(config.dim, config.slices)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
         return self.tensor_states(view, self.lstm(view, vectors, side), side)
@@ -59,7 +58,7 @@ class HdLstm(PairMatcher):
 
     @dataclass(frozen=True)
     class Config(PairConfig):
-        """Settings; the size of the dense layer is ours."""
+        """Settings; the size of the dense layer is our choice."""
 
         dim: int = 640  # d
         hidden: int = 64  # of the dense layer

@@ -1,7 +1,7 @@
-"""MV-LSTM: every two words' states meet, and the best meetings decide (Wan et al., AAAI 2016).
+"""MV-LSTM: k-max pooling over the similarities of all pairs of words (Wan et al., AAAI 2016).
 
-A bidirectional LSTM gives each word a view of its sentence; a tensor layer compares each pair of
-them; the k greatest values of each slice go to dense layers.
+A bidirectional LSTM reads each word in its context, a tensor layer compares each pair of states,
+and dense layers read the k greatest values of each slice.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class MvLstm(PairMatcher):
 
     @dataclass(frozen=True)
     class Config(PairConfig):
-        """Settings; the number of slices and the size of the dense layer are ours."""
+        """Settings; slices and the size of the dense layer are our choice."""
 
         hidden: int = 50  # H per direction
         slices: int = 4  # c

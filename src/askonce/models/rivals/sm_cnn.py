@@ -18,7 +18,7 @@ from askonce.text.batch import View
 
 @MODELS.add("sm-cnn", "add-cnn")
 class SmCnn(PairMatcher):
-    """Filters of the greatest value in each text, their bilinear similarity, a dense layer."""
+    """Max-pooled filters of each text, their bilinear similarity, then a dense layer."""
 
     @dataclass(frozen=True)
     class Config(PairConfig):

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 
 from askonce.engine import Why
-from askonce.ranking.pipeline import RANKERS
+from askonce.ranking.stages import RANKERS
 from askonce.server.guard.limits import MAX_QUESTION, MAX_RESULTS, VISIBLE
 from askonce.server.schemas.ask import (
     AnswersResponse,

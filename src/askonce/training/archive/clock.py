@@ -1,4 +1,4 @@
-"""Time that several trainings share."""
+"""Time that several training runs share."""
 
 import time
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ from askonce.training.epochs import Stop
 
 @dataclass
 class Clock:
-    """Seconds for all trainings, shared by the questions that each is to learn from."""
+    """Seconds for all training runs, shared in proportion to the questions of each."""
 
     seconds: float
-    questions: int = 0  # of the trainings still to come
+    questions: int = 0  # of the runs still to come
 
     def __post_init__(self) -> None:
         self._end = time.monotonic() + self.seconds
 
     @property
     def left(self) -> float:
-        """Seconds that are left; 0 once all are spent."""
+        """Seconds that are left, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
     def add(self, seconds: float) -> None:
-        """Give back time that was spent on something else than training."""
+        """Give back time that was not spent on training."""
         self._end += seconds
 
     def next(self, questions: int) -> Stop:
-        """Says of the next training when its part is over; what others left is shared again."""
-        part = questions / max(questions, self.questions)
-        until = time.monotonic() + self.left * part
+        """When the next run must stop; time that earlier runs left is shared again."""
+        share = questions / max(questions, self.questions)
+        until = time.monotonic() + self.left * share
         self.questions -= questions
         return lambda: time.monotonic() >= until

@@ -1,19 +1,21 @@
-"""Train an archive where it lies: a new folder of models, in service once all is finished.
+"""Train an archive in its own folder: new models, in service once all of them are finished.
 
-While it lasts, ``models/.training`` holds the runs and the posts as they were when it began. A
-training that was stopped goes on with these posts, whatever was written since: so it ends with what
-it would have ended with, and the next training learns the rest. After a day it starts anew.
+During training, ``models/.training`` holds the runs and a copy of the posts. A training run that
+was stopped resumes with these posts, whatever was written since, so it ends with the same models;
+the next run learns from the rest. A run older than a day starts anew.
 """
 
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, Snapshot
+from askonce.data.formats.posts import read_posts, write_posts
 from askonce.files import locked, write_atomic
 from askonce.ranking.manifest import (
     FOLDER,
@@ -22,9 +24,9 @@ from askonce.ranking.manifest import (
     save_manifest,
     write_manifest,
 )
-from askonce.training.archive.progress import shown
+from askonce.training.archive.progress import progress_file
 from askonce.training.archive.run import WORDS, Trained, TrainOptions, train_snapshot
-from askonce.training.epochs import Tell
+from askonce.training.events import Note, OnEvent
 from askonce.types import Link, Post
 
 WORK, LOCK = ".training", ".training.lock"
@@ -33,93 +35,75 @@ STALE = timedelta(days=1)
 
 
 def train_on_archive(
-    archive: Archive, wishes: TrainOptions, tell: Tell, out: Path | None = None
+    archive: Archive, options: TrainOptions, on_event: OnEvent, out: Path | None = None
 ) -> Trained:
     """Train on an archive and put what is best on dev in service.
 
-    Where the archive is in a folder, so are its models; of others, ``out`` or ``runs/NAME`` gets
-    them, and nothing is put in service.
+    The models of an archive in a folder go into that folder; those of others into ``out`` or
+    ``runs/NAME``, and are not put in service.
     """
     if archive.folder is not None and out is None:
-        return _train_in_place(archive, archive.folder, wishes, tell)
+        return _train_in_place(archive, archive.folder, options, on_event)
     folder = out or Path("runs") / archive.name
     change = archive.change
-    trained = train_snapshot(archive.snapshot(), folder, wishes, tell, change)
+    trained = train_snapshot(archive.snapshot(), folder, options, on_event, change)
     shutil.rmtree(folder / WORDS, ignore_errors=True)
     save_manifest(folder, trained.manifest)
     return trained
 
 
-def _train_in_place(archive: Archive, home: Path, wishes: TrainOptions, tell: Tell) -> Trained:
+def _train_in_place(
+    archive: Archive, home: Path, options: TrainOptions, on_event: OnEvent
+) -> Trained:
     refusal = f"another training of {str(home)!r} is running; wait until it is finished"
     with locked(home / FOLDER / LOCK, refusal):
         work = home / FOLDER / WORK
-        posts, change = _begun(archive, work, wishes, tell)
-        with shown(work, 60 * wishes.minutes, tell) as also_shown:
-            trained = train_snapshot(posts, work, wishes, also_shown, change)
+        posts, change = _begin_or_resume(archive, work, options, on_event)
+        with progress_file(work, 60 * options.minutes, on_event) as report:
+            trained = train_snapshot(posts, work, options, report, change)
         shutil.rmtree(work / WORDS, ignore_errors=True)
         for name in (BEGUN, POSTS):
             (work / name).unlink()
-        place = new_folder(home)
-        os.replace(work, place)
-        write_manifest(place, trained.manifest)
+        folder = new_folder(home)
+        os.replace(work, folder)
+        write_manifest(folder, trained.manifest)
         remove_old(home)
-    return replace(trained, folder=place)
+    return replace(trained, folder=folder)
 
 
-def _begun(archive: Archive, work: Path, wishes: TrainOptions, tell: Tell) -> tuple[Snapshot, int]:
-    """The posts of a training that was stopped, if it was like this one; else those of now."""
-    told = _settings(wishes)
-    record = _read_begun(work / BEGUN)
-    if record is not None and record["wishes"] == told and not _is_stale(record["began"]):
-        tell("note", {"text": f"going on with the training of {record['began']}"})
-        return _read_posts(archive.name, work / POSTS), record["change"]
+def _begin_or_resume(
+    archive: Archive, work: Path, options: TrainOptions, on_event: OnEvent
+) -> tuple[Snapshot, int]:
+    """The posts of a stopped run with the same options, else those of the archive as it is now."""
+    settings = _settings(options)
+    now, record = datetime.now(UTC), {}
+    with suppress(FileNotFoundError, ValueError):
+        record = json.loads((work / BEGUN).read_text("utf-8"))
+    if record.get("options") == settings and now - datetime.fromisoformat(record["began"]) < STALE:
+        on_event(Note(f"resuming the training of {record['began']}"))
+        return _read_snapshot(archive.name, work / POSTS), record["change"]
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     change = archive.change
     posts = archive.snapshot()
-    _write_posts(posts, work / POSTS)
-    began = datetime.now(UTC).isoformat(timespec="seconds")
-    text = json.dumps({"began": began, "change": change, "wishes": told})
-    write_atomic(work / BEGUN, text)  # last: it says that the posts are whole
+    write_posts(work / POSTS, (*posts.questions.values(), *posts.answers.values(), *posts.links))
+    began = now.isoformat(timespec="seconds")
+    text = json.dumps({"began": began, "change": change, "options": settings})
+    write_atomic(work / BEGUN, text)  # last: it marks the posts as complete
     return posts, change
 
 
-def _settings(wishes: TrainOptions) -> dict[str, Any]:
-    """What must be the same for a training to go on; more or less time may be left."""
-    told = asdict(wishes) | {"tasks": list(wishes.tasks), "vectors": str(wishes.vectors)}
-    del told["minutes"]
-    return told
+def _settings(options: TrainOptions) -> dict[str, Any]:
+    """The options that must be the same for a run to resume; the time may differ."""
+    settings = asdict(options) | {"tasks": list(options.tasks), "vectors": str(options.vectors)}
+    del settings["minutes"]
+    return settings
 
 
-def _read_begun(path: Path) -> dict[str, Any] | None:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-def _is_stale(began: str) -> bool:
-    return datetime.now(UTC) - datetime.fromisoformat(began) > STALE
-
-
-def _write_posts(posts: Snapshot, path: Path) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        for post in (*posts.questions.values(), *posts.answers.values()):
-            stream.write(json.dumps(asdict(post) | {"html": ""}) + "\n")
-        for link in posts.links:
-            stream.write(json.dumps(asdict(link)) + "\n")
-
-
-def _read_posts(name: str, path: Path) -> Snapshot:
-    posts: list[Post] = []
-    links: list[Link] = []
-    with path.open(encoding="utf-8") as stream:
-        for record in map(json.loads, stream):
-            if "source" in record:
-                links.append(Link(**record))
-            else:
-                posts.append(Post(**record | {"tags": tuple(record["tags"])}))
+def _read_snapshot(name: str, path: Path) -> Snapshot:
+    records = list(read_posts(path))
+    posts = [record for record in records if isinstance(record, Post)]
     questions = {post.id: post for post in posts if post.kind == "question"}
     answers = {post.id: post for post in posts if post.kind == "answer"}
-    return Snapshot(name, questions, answers, tuple(links))
+    links = tuple(record for record in records if isinstance(record, Link))
+    return Snapshot(name, questions, answers, links)

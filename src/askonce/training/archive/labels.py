@@ -1,31 +1,38 @@
-"""What an archive's marks, votes and titles say is right, once its text no longer says it too."""
+"""Labels from an archive's own marks, votes and titles, with label leaks removed from its text."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from askonce.archive import Snapshot
+from askonce.errors import AskonceError
 from askonce.text.leaks import strip_leaks
 from askonce.training.archive.splits import Clusters, find_clusters
 from askonce.types import Post
 
-QUOTED_WORDS = 4  # a title this long, found word by word in another question, is a quotation
+QUOTED_WORDS = 4  # a title of at least this many words inside another question is a quotation
 
 
 @dataclass(frozen=True)
-class Example:
-    """A query with what is known to be right and wrong for it."""
+class LabelledQuery:
+    """A question with the posts that are known to be right and wrong for it."""
 
     query: Post
     right: tuple[Post, ...]
     wrong: tuple[Post, ...] = ()
-    unjudged: frozenset[str] = frozenset()  # may be right as well: never candidates
+    unjudged: frozenset[str] = frozenset()  # ids that may be right as well: never candidates
+
+    @cached_property
+    def right_ids(self) -> frozenset[str]:
+        """The ids of the right posts."""
+        return frozenset(post.id for post in self.right)
 
 
 @dataclass(frozen=True)
 class ArchiveLabels:
-    """An archive without leaks and empty posts, and what its marks and votes say."""
+    """An archive without label leaks and empty posts, and the labels that its marks give."""
 
     archive: Snapshot
     clusters: Clusters
@@ -35,7 +42,12 @@ class ArchiveLabels:
 
     @classmethod
     def of(cls, archive: Snapshot) -> "ArchiveLabels":
-        """Strip the archive and gather its marks."""
+        """Remove label leaks and gather the marks; an error for less than two questions."""
+        if len(archive.questions) < 2:
+            count = "one question" if archive.questions else "no question"
+            raise AskonceError(
+                f"archive {archive.name!r} holds {count}; training compares questions, so add more"
+            )
         clusters = find_clusters(archive)
         archive = _without_leaks(archive)
         members: defaultdict[int, list[str]] = defaultdict(list)
@@ -52,11 +64,11 @@ class ArchiveLabels:
         }
         return cls(archive, clusters, members, related, bodies)
 
-    def duplicates(self) -> list[Example]:
-        """Each question of a cluster, for which the others are right."""
+    def duplicates(self) -> list[LabelledQuery]:
+        """Each question of a cluster of duplicates, with the others of the cluster as right."""
         questions = self.archive.questions
         return [
-            Example(
+            LabelledQuery(
                 questions[name],
                 tuple(questions[other] for other in names if other != name),
                 unjudged=frozenset(self._kin(name).difference(names) | {name}),
@@ -66,22 +78,22 @@ class ArchiveLabels:
             for name in names
         ]
 
-    def asked(self) -> list[Example]:
-        """Each question as it was when it was new: right are the others if it is marked as theirs.
+    def asked(self) -> list[LabelledQuery]:
+        """Each question as a new one: right are those that it was marked a duplicate of.
 
-        A question that others were later marked a duplicate of had none to find, so it is left out.
+        A question that only later ones were marked a duplicate of had none to find: left out.
         """
         marked = [x for x in self.duplicates() if self.archive.duplicate_of(x.query.id)]
         single = (names[0] for names in self.members.values() if len(names) == 1)
         return marked + [
-            Example(self.archive.questions[name], (), unjudged=frozenset(self._kin(name)))
+            LabelledQuery(self.archive.questions[name], (), unjudged=frozenset(self._kin(name)))
             for name in single
         ]
 
-    def titles(self) -> list[Example]:
-        """Each title, for which its own body is right."""
+    def titles(self) -> list[LabelledQuery]:
+        """Each title, with the body of the same question as right."""
         return [
-            Example(
+            LabelledQuery(
                 replace(self.archive.questions[name], body=""),
                 (body,),
                 unjudged=frozenset(f"{other}:body" for other in self._kin(name) - {name}),
@@ -90,20 +102,20 @@ class ArchiveLabels:
             if self.archive.questions[name].title
         ]
 
-    def answered(self) -> list[Example]:
-        """Each question with an answer that is clearly right."""
-        examples = []
+    def answered(self) -> list[LabelledQuery]:
+        """Each question that has a clearly right answer."""
+        queries = []
         for name, question in self.archive.questions.items():
             answers = self.archive.answers_to(name)
             if right := _right_answers(answers):
                 wrong = tuple(answer for answer in answers if _clearly_lower(answer, right))
                 judged = {answer.id for answer in (*right, *wrong)}
                 kin = (a.id for other in self._kin(name) for a in self.archive.answers_to(other))
-                examples.append(Example(question, right, wrong, frozenset(kin) - judged))
-        return examples
+                queries.append(LabelledQuery(question, right, wrong, frozenset(kin) - judged))
+        return queries
 
     def _kin(self, name: str) -> set[str]:
-        """The question itself and all whose posts may be right for it as well."""
+        """The question itself and all linked ones, whose posts may be right for it as well."""
         return {*self.members[self.clusters[name]], *self.related[name]}
 
 
@@ -117,9 +129,9 @@ def _right_answers(answers: Sequence[Post]) -> tuple[Post, ...]:
 
 
 def _clearly_lower(answer: Post, right: Sequence[Post]) -> bool:
-    """At most half of the votes of each right answer and two fewer; unknown votes are not lower.
+    """At most half of the votes of each right answer, and two fewer; unknown votes are not lower.
 
-    A copy of a right answer is as right, however late it came and few votes it got.
+    A copy of a right answer is as right, however few votes it has.
     """
     votes = [post.score for post in right]
     if answer.text in {post.text for post in right} or answer.score is None or None in votes:
@@ -129,7 +141,7 @@ def _clearly_lower(answer: Post, right: Sequence[Post]) -> bool:
 
 
 def _without_leaks(archive: Snapshot) -> Snapshot:
-    """The archive as a reader would have it who knows no marks; what is then empty is left out."""
+    """The archive with label leaks removed, and without posts that are then empty."""
     questions = _stripped(archive.questions.values())
     for link in archive.links:
         if link.kind == "duplicate" and {link.source, link.target} <= questions.keys():
@@ -151,7 +163,7 @@ def _stripped(posts: Iterable[Post]) -> dict[str, Post]:
 
 
 def _without_quotation(post: Post, title: str) -> Post:
-    """Plain text of a linked duplicate shows its title where the link was."""
+    """Remove the title of a linked duplicate, which plain text shows in place of the link."""
     if len(title.split()) < QUOTED_WORDS or title not in post.body:
         return post
     return replace(post, body=re.sub(rf"(?<!\w){re.escape(title)}(?!\w)", " ", post.body).strip())

@@ -1,47 +1,54 @@
-"""Labelled pools from an archive's own marks, votes and titles, so that it can train on itself."""
+"""The tasks of an archive: labelled questions by split, and pools of candidates for them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from askonce.archive import Snapshot
 from askonce.data.benchmarks.pools import stable_hash
 from askonce.errors import AskonceError
-from askonce.training.archive.labels import ArchiveLabels, Example
-from askonce.training.archive.splits import LEAST, SPLITS, split_by_time
+from askonce.ranking.manifest import TaskName
+from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
+from askonce.training.archive.splits import MIN_CLUSTERS, SPLITS, split_by_time
 from askonce.training.pool_drawer import Drawer
 from askonce.types import Dataset, Post
 
-ENOUGH = 10  # questions with a duplicate; with fewer, titles are matched with bodies instead
-MOST = 30_000  # training pools; more would take an epoch beyond minutes
+MIN_DUPLICATES = 10  # questions; with fewer, titles are matched with bodies instead
+MAX_POOLS = 30_000  # of train; more would make an epoch take longer than minutes
 
 Labels = Literal["duplicates", "titles", "answers"]
 
 
 @dataclass(frozen=True)
 class ArchiveTask:
-    """One thing to learn from an archive: pools, and what its questions could have found."""
+    """One thing to learn from an archive: pools, and the posts that its questions could find."""
 
     dataset: Dataset
     labels: Labels
-    examples: Mapping[str, Sequence[Example]]  # by split
+    queries: Mapping[str, Sequence[LabelledQuery]]  # by split
     posts: Sequence[Post]  # those of train first, then of dev, then of test
-    seen: Mapping[str, int]  # how many of the posts were there for the questions of a split
-    # what was asked by split, as new questions: right are those that it was marked a duplicate of
-    asked: Mapping[str, Sequence[Example]] = field(default_factory=dict)
+    seen: Mapping[str, int]  # how many of the posts existed for the questions of a split
+    # new questions by split: right are those that each was marked a duplicate of
+    asked: Mapping[str, Sequence[LabelledQuery]] = field(default_factory=dict)
 
 
-def question_dataset(archive: Snapshot, seed: int = 1) -> Dataset:
-    """The pools of :func:`question_task`."""
-    return question_task(archive, seed).dataset
+def make_tasks(
+    labels: ArchiveLabels, names: Collection[TaskName], seed: int
+) -> tuple[dict[TaskName, ArchiveTask], dict[TaskName, str]]:
+    """The tasks that the archive has labels for, and the reason for each one that is missing."""
+    tasks: dict[TaskName, ArchiveTask] = {}
+    missing: dict[TaskName, str] = {}
+    for name, make in TASKS.items():
+        if name in names:
+            try:
+                tasks[name] = make(labels, seed)
+            except AskonceError as error:
+                missing[name] = str(error)
+    if len(tasks) == len(TASKS):
+        tasks["answers"] = _apart(tasks["answers"], tasks["questions"])
+    return tasks, missing
 
 
-def answer_dataset(archive: Snapshot, seed: int = 1) -> Dataset:
-    """The pools of :func:`answer_task`."""
-    return answer_task(archive, seed).dataset
-
-
-def question_task(archive: Snapshot, seed: int = 1) -> ArchiveTask:
+def question_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
     """Pools to learn which questions are the same, from the archive's marked duplicates.
 
     Every question of a cluster of duplicates is right for every other. Where fewer than ten
@@ -52,112 +59,100 @@ def question_task(archive: Snapshot, seed: int = 1) -> ArchiveTask:
     one that BM25 does not find is ``missed`` and counts against every ranker, since a re-ranker
     behind BM25 will never see it. A pool draws from its own split and older ones only.
     """
-    known = ArchiveLabels.of(_enough(archive))
-    labels: Labels = "duplicates"
-    examples = known.duplicates()
-    corpus = {name: [post] for name, post in known.archive.questions.items()}
-    asked = known.asked()
-    if len(examples) < ENOUGH or len({known.clusters[e.query.id] for e in examples}) < LEAST:
-        labels = "titles"
-        examples = known.titles()
-        corpus = {name: [body] for name, body in known.bodies.items()}
-        asked = []
-    if not examples:
+    queries, asked = labels.duplicates(), labels.asked()
+    corpus = {name: [post] for name, post in labels.archive.questions.items()}
+    clusters = {labels.clusters[query.query.id] for query in queries}
+    if len(queries) >= MIN_DUPLICATES and len(clusters) >= MIN_CLUSTERS:
+        return _task(labels, "duplicates", queries, corpus, Drawer(seed), asked)
+    queries = labels.titles()
+    if not queries:
         raise AskonceError(
-            f"archive {archive.name!r} has no marked duplicates and no question with both a title "
-            "and a body; nothing to learn from"
+            f"archive {labels.archive.name!r} has no marked duplicates and no question with both a "
+            "title and a body; nothing to learn from"
         )
-    return _task(known, labels, examples, corpus, Drawer(seed), asked)
+    corpus = {name: [body] for name, body in labels.bodies.items()}
+    return _task(labels, "titles", queries, corpus, Drawer(seed))
 
 
-def answer_task(archive: Snapshot, seed: int = 1) -> ArchiveTask:
+def answer_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
     """Pools to learn which answer is right, from accepted answers and votes.
 
     Right is the accepted answer, else the best-voted one if it has two votes and more than the
     next. Wrong are the question's answers with at most half of its votes and two fewer; answers
     between are left out, and so are those of duplicates. All of these are candidates, since an
-    engine finds them through their question; others come from BM25 and chance, as many as in
+    engine finds them through their question; others come from BM25 and at random, as many as in
     :func:`question_task`. A pool draws from its own split and older ones only.
     """
-    known = ArchiveLabels.of(_enough(archive))
-    examples = known.answered()
-    if not examples:
+    queries = labels.answered()
+    if not queries:
         raise AskonceError(
-            f"archive {archive.name!r} has no accepted answer and none with two votes and more "
-            "than the next; nothing to learn from"
+            f"archive {labels.archive.name!r} has no accepted answer and none with two votes and "
+            "more than the next; nothing to learn from"
         )
-    corpus = {name: known.archive.answers_to(name) for name in known.archive.questions}
-    return _task(known, "answers", examples, corpus, Drawer(seed, given=True))
+    corpus = {name: labels.archive.answers_to(name) for name in labels.archive.questions}
+    return _task(labels, "answers", queries, corpus, Drawer(seed, given=True))
 
 
-def describe(archive: Snapshot) -> dict[str, int]:
-    """What there is to learn from: counts of posts, marks, and pools of each kind."""
-    known = ArchiveLabels.of(archive)
-    marks = {
-        (link.source, link.target)
-        for link in archive.links
-        if link.kind == "duplicate" and {link.source, link.target} <= archive.questions.keys()
-    }
-    return {
-        "questions": len(archive.questions),
-        "answers": len(archive.answers),
-        "accepted": sum(answer.accepted for answer in archive.answers.values()),
-        "duplicates": len(marks),
-        "clusters": sum(len(members) > 1 for members in known.members.values()),
-        "duplicate_pools": len(known.duplicates()),
-        "title_pools": len(known.titles()),
-        "answer_pools": len(known.answered()),
-    }
+# answers first: their encoder, which may learn from more labels, is tried for questions too
+TASKS: dict[TaskName, Callable[[ArchiveLabels, int], ArchiveTask]] = {
+    "answers": answer_task,
+    "questions": question_task,
+}
 
 
 def _task(
-    known: ArchiveLabels,
-    labels: Labels,
-    examples: Sequence[Example],
+    labels: ArchiveLabels,
+    kind: Labels,
+    queries: Sequence[LabelledQuery],
     corpus: Mapping[str, Sequence[Post]],  # what may be drawn, by its question
     drawer: Drawer,
-    asked: Sequence[Example] = (),
+    asked: Sequence[LabelledQuery] = (),
 ) -> ArchiveTask:
     """Fill the drawer split by split, so that a pool never holds a post of a later one."""
-    labelled = [example.query.id for example in examples]
-    split_of = split_by_time(known.archive.questions, known.clusters, labelled)
-    by_split = _by_split(examples, split_of)
-    by_split["train"] = _at_most(by_split["train"], MOST)
+    labelled = [query.query.id for query in queries]
+    split_of = split_by_time(labels.archive.questions, labels.clusters, labelled)
+    by_split = _by_split(queries, split_of)
+    by_split["train"] = _sample(by_split["train"], MAX_POOLS)
     posts: list[Post] = []
     splits, seen = {}, {}
     for split in SPLITS:
-        new = [post for q, some in corpus.items() if split_of[q] == split for post in some]
+        new = [post for q, own in corpus.items() if split_of[q] == split for post in own]
         drawer.add(new)
         posts += new
         seen[split] = len(posts)
-        splits[split] = tuple(drawer.pool(x, split == "train") for x in by_split[split])
-    kind = "answers" if labels == "answers" else "questions"
-    everything = [post for some in corpus.values() for post in some]
-    dataset = Dataset(f"{known.archive.name}-{kind}", splits, corpus=everything)
-    return ArchiveTask(dataset, labels, by_split, posts, seen, _by_split(asked, split_of))
+        splits[split] = tuple(drawer.pool(query, split == "train") for query in by_split[split])
+    name = f"{labels.archive.name}-{'answers' if kind == 'answers' else 'questions'}"
+    everything = [post for own in corpus.values() for post in own]
+    dataset = Dataset(name, splits, corpus=everything)
+    return ArchiveTask(dataset, kind, by_split, posts, seen, _by_split(asked, split_of))
 
 
 def _by_split(
-    examples: Iterable[Example], split_of: Mapping[str, str]
-) -> dict[str, Sequence[Example]]:
-    found: dict[str, list[Example]] = {split: [] for split in SPLITS}
-    for example in examples:
-        found[split_of[example.query.id]].append(example)
-    return dict(found)
+    queries: Iterable[LabelledQuery], split_of: Mapping[str, str]
+) -> dict[str, Sequence[LabelledQuery]]:
+    by_split: dict[str, list[LabelledQuery]] = {split: [] for split in SPLITS}
+    for query in queries:
+        by_split[split_of[query.query.id]].append(query)
+    return dict(by_split)
 
 
-def _at_most(examples: Sequence[Example], count: int) -> Sequence[Example]:
-    """All in their order, or as many as allowed by a hash of their ids."""
-    if len(examples) <= count:
-        return examples
-    order = sorted(range(len(examples)), key=lambda n: stable_hash(examples[n].query.id))
-    return [examples[n] for n in sorted(order[:count])]
+def _sample(queries: Sequence[LabelledQuery], count: int) -> Sequence[LabelledQuery]:
+    """At most so many, chosen by a hash of their ids, in their order."""
+    if len(queries) <= count:
+        return queries
+    order = sorted(range(len(queries)), key=lambda n: stable_hash(queries[n].query.id))
+    return [queries[n] for n in sorted(order[:count])]
 
 
-def _enough(archive: Snapshot) -> Snapshot:
-    if len(archive.questions) < 2:
-        count = "one question" if archive.questions else "no question"
-        raise AskonceError(
-            f"archive {archive.name!r} holds {count}; training compares questions, so add more"
-        )
-    return archive
+def _apart(answers: ArchiveTask, questions: ArchiveTask) -> ArchiveTask:
+    """The task of answers without training questions that are in dev or test among the questions.
+
+    Else the answers' encoder would be measured on questions that it has learnt.
+    """
+    held_out = {x.query.id for split in ("dev", "test") for x in questions.queries[split]}
+    dataset = answers.dataset
+    rest = [pool for pool in dataset.role("train") if pool.query.id not in held_out]
+    if not rest:
+        return answers
+    splits = {**dataset.splits, dataset.train: tuple(rest)}
+    return replace(answers, dataset=replace(dataset, splits=splits))

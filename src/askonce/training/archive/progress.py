@@ -1,4 +1,4 @@
-"""How far the training of an archive has come, in a file that a running server shows."""
+"""The progress of training on an archive, in a file that a running server shows."""
 
 import json
 import threading
@@ -9,33 +9,33 @@ from pathlib import Path
 from typing import Any
 
 from askonce.files import write_atomic
-from askonce.training.epochs import Tell
+from askonce.training.events import Epoch, Event, OnEvent, Phase, Step
 
 FILE = "progress.json"
-WRITE_EVERY = 1.0  # seconds between two writes while steps are told
-BEAT_EVERY = 15.0  # seconds after which a silent training says that it is alive
+WRITE_EVERY = 1.0  # seconds between two writes during an epoch
+HEARTBEAT = 15.0  # seconds between two writes while there are no events
 
 
 @contextmanager
-def shown(folder: Path, seconds: float, tell: Tell) -> Iterator[Tell]:
-    """Tell as before, and keep the file up to date until the training ends; then remove it.
+def progress_file(folder: Path, seconds: float, on_event: OnEvent) -> Iterator[OnEvent]:
+    """Pass events on and record them in the file, which is removed when training ends.
 
-    ``seconds`` are those that it may take. The file is touched while nothing is told: one that is
-    old is of a training that died.
+    ``seconds`` is the time that training may take. The file is written regularly without events
+    too: an old one is of a process that died.
     """
     progress = _Progress(folder / FILE, seconds)
     ended = threading.Event()
 
     def beat() -> None:
-        while not ended.wait(BEAT_EVERY):
+        while not ended.wait(HEARTBEAT):
             progress.write()
 
     thread = threading.Thread(target=beat, name="progress", daemon=True)
     thread.start()
 
-    def both(kind: str, figures: dict[str, Any]) -> None:
-        progress.take(kind, figures)
-        tell(kind, figures)
+    def both(event: Event) -> None:
+        progress.take(event)
+        on_event(event)
 
     try:
         yield both
@@ -52,22 +52,21 @@ class _Progress:
         self._now: dict[str, Any] = {"history": []}
         self._lock = threading.Lock()
 
-    def take(self, kind: str, figures: dict[str, Any]) -> None:
-        """Note what was told; steps come by the hundred, so not each of them is written."""
-        if kind == "text":
-            task, colon, text = figures["text"].partition(": ")
-            self._now = {"text": text, "task": task} if colon else {"text": task}
-            self._now["history"] = []
-        elif kind == "step":
-            self._now |= {key: figures[key] for key in ("epoch", "done", "of", "loss")}
-        elif kind == "epoch" and "loss" in figures:
-            record = {key: figures[key] for key in ("epoch", "loss", "dev")}
-            self._now["history"] = [*self._now["history"], record]
-        if kind != "step" or time.monotonic() - self._written >= WRITE_EVERY:
+    def take(self, event: Event) -> None:
+        """Record an event; not every step is written."""
+        match event:
+            case Phase(text, task):
+                self._now = {"text": text, "history": []} | ({"task": task} if task else {})
+            case Step(epoch, done, total, loss):
+                self._now |= {"epoch": epoch, "done": done, "of": total, "loss": loss}
+            case Epoch(loss=float(loss)):
+                record = {"epoch": event.epoch, "loss": loss, "dev": dict(event.dev)}
+                self._now["history"] = [*self._now["history"], record]
+        if not isinstance(event, Step) or time.monotonic() - self._written >= WRITE_EVERY:
             self.write()
 
     def write(self) -> None:
-        """Put what is known into the file, whole."""
+        """Write the file atomically."""
         with self._lock:
             self._written = time.monotonic()
             share = min(1.0, (self._written - self._begin) / self._seconds)

@@ -1,4 +1,4 @@
-"""What is trained when only an archive is given."""
+"""The recipes of the models that are trained on an archive."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,15 +7,15 @@ from askonce.training.pretraining.encoder_decoder import PretrainSettings
 from askonce.training.recipe import Recipe, recipe_of
 
 COSINE_SCALE = 20.0  # a cosine lies in -1 … 1; the softmax needs a wider range
-DISTANCES = ("hyperqa", "euclidqa")  # models whose scores have one already
+DISTANCES = ("hyperqa", "euclidqa")  # models whose scores already have one
 
 Kind = Literal["questions", "titles", "answers"]
 
 # Similar questions: RCNN as in paper 002, pre-trained on all posts, then tuned on the marked ones.
 # Where there are too few bodies to pre-train on, CosineQA: it starts as the sum of word vectors,
-# which some hundred marks do not spoil, while a recurrent encoder would start from nothing.
+# which a few hundred marks do not spoil, while a recurrent encoder would start from random weights.
 # Answers: QA-CNN against the right answers of the other questions of the batch, which needs no
-# wrong ones to be drawn and on InsuranceQA gains most in the minutes there are.
+# sampled negatives and on InsuranceQA gains most within minutes.
 ENCODERS: dict[Kind, dict[str, Any]] = {
     "questions": {
         "model": {"name": "rcnn", "dim": 200},
@@ -71,7 +71,7 @@ PAIR: dict[str, Any] = {
 
 
 def encoder_recipe(kind: Kind, dataset: str, seed: int, model: str | None = None) -> Recipe:
-    """The recipe of an encoder; ``model`` trains another one in the same way."""
+    """The recipe of an encoder; ``model`` replaces the default one."""
     tables = ENCODERS[kind]
     if model is not None:
         tables = {"model": {"name": model}, "train": dict(tables["train"])}

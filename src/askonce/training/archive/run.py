@@ -1,10 +1,12 @@
-"""Train on a person's own archive: pools from its marks, words from its text, the best on dev."""
+"""Train on an archive: labels, pools by split, candidates, selection, calibration, manifest."""
 
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from askonce.archive import Snapshot
 from askonce.errors import AskonceError, ConfigError, NotAnEncoder
@@ -13,24 +15,33 @@ from askonce.models import MODELS
 from askonce.models.base import Encoder
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import Manifest, Serving, TaskName
+from askonce.training.archive.calibrate import calibrate, weigh_votes
+from askonce.training.archive.candidates import (
+    PAIR,
+    TaskTraining,
+    encode_posts,
+    train_encoder,
+    train_pair,
+)
 from askonce.training.archive.clock import Clock
-from askonce.training.archive.models import ModelTraining
-from askonce.training.archive.pools import ArchiveTask, answer_task, question_task
-from askonce.training.archive.task import TaskTraining
+from askonce.training.archive.held_out import HeldOut
+from askonce.training.archive.labels import ArchiveLabels
+from askonce.training.archive.pools import make_tasks
+from askonce.training.archive.selection import (
+    longest_list,
+    select_bm25,
+    select_encoder,
+    select_pair,
+)
 from askonce.training.archive.words import learn_words
-from askonce.training.epochs import Tell
+from askonce.training.events import OnEvent, Phase
 
-# answers first: an encoder that learnt from many of them may also know which questions are alike
-MAKE: dict[TaskName, Callable[[Snapshot, int], ArchiveTask]] = {
-    "answers": answer_task,
-    "questions": question_task,
-}
 WORDS = "words"
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What a training of an archive is told."""
+    """How to train on an archive."""
 
     encoder: str | None = None  # a registered model, or a sentence-transformers model
     tasks: tuple[TaskName, ...] = ("questions", "answers")
@@ -45,7 +56,7 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training left in its folder."""
+    """The result of a training run."""
 
     folder: Path
     manifest: Manifest
@@ -53,69 +64,71 @@ class Trained:
 
 
 def train_snapshot(
-    archive: Snapshot, folder: Path, wishes: TrainOptions, tell: Tell, change: int = 0
+    archive: Snapshot, folder: Path, options: TrainOptions, on_event: OnEvent, change: int = 0
 ) -> Trained:
-    """Rankers for similar questions and for answers, where the archive has what each needs.
+    """Rankers for similar questions and for answers, where the archive has the labels for them.
 
-    The folder gets what serves; a training that was stopped goes on with the same folder.
+    The folder gets what serves; a training run that was stopped resumes in the same folder.
     """
-    check_encoder(wishes.encoder)
-    clock = Clock(60 * wishes.minutes)
-    tell("text", {"text": "reading marks and votes"})
-    tasks, missing = _tasks(archive, wishes)
+    check_encoder(options.encoder)
+    clock = Clock(60 * options.minutes)
+    on_event(Phase("reading marks and votes"))
+    tasks, missing = make_tasks(ArchiveLabels.of(archive), options.tasks, options.seed)
     if not tasks:
         raise AskonceError("; ".join(missing.values()))
-    tell("text", {"text": "learning words"})
+    on_event(Phase("learning words"))
     datasets = [task.dataset for task in tasks.values()]
-    words = learn_words(datasets, wishes.vectors, wishes.seed, folder / WORDS)
-    servings: dict[TaskName, Serving] = {}
-    encoders: dict[str, Ranker] = {}
-    trainings = [
-        ModelTraining(name, task, words, folder / name, clock, wishes.seed, tell)
+    words = learn_words(datasets, options.vectors, options.seed, folder / WORDS)
+    runs = [
+        TaskTraining(name, task, words, folder / name, clock, options.seed, on_event)
         for name, task in tasks.items()
     ]
-    for models in trainings:
-        name = models.name
-        training = TaskTraining(models, archive, wishes.encoder, encoders)
-        servings[name] = training.run()
-        if training.ranker is not None:
-            encoders[training.place] = training.ranker
+    clock.questions = sum(run.questions for run in runs)
+    servings: dict[TaskName, Serving] = {}
+    encoders: dict[TaskName, Ranker] = {}
+    for run in runs:
+        servings[run.name], own = _train_task(run, archive, options.encoder, encoders)
+        encoders |= own
     _keep_only_used(folder, servings)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)
     return Trained(folder, manifest, missing)
 
 
-def _tasks(
-    archive: Snapshot, wishes: TrainOptions
-) -> tuple[dict[TaskName, ArchiveTask], dict[TaskName, str]]:
-    """What there is to learn, and why a task cannot be learnt."""
-    tasks: dict[TaskName, ArchiveTask] = {}
-    missing: dict[TaskName, str] = {}
-    for name, make in MAKE.items():
-        if name not in wishes.tasks:
-            continue
-        try:
-            tasks[name] = make(archive, wishes.seed)
-        except AskonceError as error:
-            missing[name] = str(error)
-    if len(tasks) == len(MAKE):
-        tasks["answers"] = _apart(tasks["answers"], tasks["questions"])
-    return tasks, missing
-
-
-def _apart(answers: ArchiveTask, questions: ArchiveTask) -> ArchiveTask:
-    """The answers without training questions that are of dev or test among the questions.
-
-    Else the answers' encoder would be measured on questions that it has learnt.
-    """
-    held = {x.query.id for split in ("dev", "test") for x in questions.examples[split]}
-    dataset = answers.dataset
-    kept = [pool for pool in dataset.role("train") if pool.query.id not in held]
-    if not kept:
-        return answers
-    splits = {**dataset.splits, dataset.train: tuple(kept)}
-    return replace(answers, dataset=replace(dataset, splits=splits))
+def _train_task(
+    run: TaskTraining, archive: Snapshot, model: str | None, others: Mapping[TaskName, Ranker]
+) -> tuple[Serving, dict[TaskName, Ranker]]:
+    """What serves one task, and the encoder trained for it; ``others`` are of earlier tasks."""
+    begin = time.perf_counter()
+    splits = {split: HeldOut.of(run.task, split) for split in ("dev", "test")}
+    own: dict[TaskName, Ranker] = {}
+    history: Sequence[Mapping[str, Any]] = ()
+    if model is None or model in MODELS:
+        trained = train_encoder(run, model)
+        own, history = {run.name: trained.ranker}, trained.progress.history
+    posts = len(archive.questions) + len(archive.answers)
+    encoded = encode_posts(run, model, {**own, **others}, posts)
+    selected = select_encoder(splits, select_bm25(splits), encoded)
+    pair = train_pair(run, *longest_list(splits["dev"], selected))
+    if pair is not None:
+        run.say(f"measuring {pair.ranker.name}")
+        selected = select_pair(splits, selected, pair.ranker)
+        history = history or pair.progress.history
+    calibration, quality = calibrate(run.task, splits, selected)
+    serving = Serving(
+        encoder=selected.encoder.place if selected.encoder else None,
+        pair=f"{run.name}/{PAIR}" if selected.pair else None,
+        how=selected.served.fusion.how,
+        weights=selected.served.fusion.weights,
+        calibration=calibration,
+        blend=weigh_votes(archive, run.task, splits["dev"], selected),
+        labels=run.task.labels,
+        figures=selected.figures() | ({"probability": {"test": quality}} if quality else {}),
+        queries={name: len(pools) for name, pools in run.task.dataset.splits.items()},
+        history=tuple(history),
+        seconds=round(time.perf_counter() - begin, 1),
+    )
+    return serving, own
 
 
 def check_encoder(name: str | None) -> None:

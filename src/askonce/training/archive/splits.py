@@ -17,34 +17,34 @@ from askonce.errors import AskonceError
 from askonce.types import Post
 
 SPLITS = ("train", "dev", "test")
-SHARE, MOST = 0.1, 1000  # of the labelled questions in dev and in test; what is over trains
-LEAST = 4  # clusters: two to train, so that each has a wrong candidate in the other, then 1 and 1
+SHARE, MAX_HELD_OUT = 0.1, 1000  # of the labelled questions, each of dev and test; the rest trains
+MIN_CLUSTERS = 4  # two in train, so that each has a wrong candidate in the other; dev; test
 
 Clusters = dict[str, int]  # the number of each question's cluster
 
 
 def find_clusters(archive: Snapshot) -> Clusters:
     """The cluster of each question; marks to or from unknown questions are ignored."""
-    place = {name: n for n, name in enumerate(archive.questions)}
+    row_of = {name: n for n, name in enumerate(archive.questions)}
     ends = [
-        (place[link.source], place[link.target])
+        (row_of[link.source], row_of[link.target])
         for link in archive.links
-        if link.kind == "duplicate" and link.source in place and link.target in place
+        if link.kind == "duplicate" and link.source in row_of and link.target in row_of
     ]
     rows, columns = np.array(ends, dtype=np.int64).reshape(-1, 2).T  # (L,)
-    graph = coo_array((np.ones(len(ends)), (rows, columns)), shape=(len(place), len(place)))
-    numbers = connected_components(graph, directed=False)[1] if place else ()
-    return {name: int(number) for name, number in zip(place, numbers, strict=True)}
+    graph = coo_array((np.ones(len(ends)), (rows, columns)), shape=(len(row_of), len(row_of)))
+    numbers = connected_components(graph, directed=False)[1] if row_of else ()
+    return {name: int(number) for name, number in zip(row_of, numbers, strict=True)}
 
 
 def split_by_time(
     questions: Mapping[str, Post], cluster_of: Clusters, labelled: Iterable[str]
 ) -> dict[str, str]:
-    """The split of each question: the oldest 80 % train, the next 10 % choose, the newest test.
+    """The split of each question: the oldest 80 % are train, the next 10 % dev, the newest test.
 
-    Clusters stand in the order of their newest question, by a hash of its id where dates are equal
-    or missing. Shares are of ``labelled``, the questions that have a pool, and at most about 1000
-    for dev and test, which tells rankers apart; all other questions go where they stand in time.
+    Clusters are ordered by their newest question, by a hash of its id where dates are equal or
+    missing. Shares are of ``labelled``, the questions that have a pool; dev and test get at most
+    about 1000, enough to compare rankers. All other questions follow their place in time.
     """
     newest: dict[int, tuple[str, str]] = {}
     for name, post in questions.items():
@@ -53,24 +53,24 @@ def split_by_time(
     order = sorted(newest, key=newest.__getitem__)
     weight = Counter(cluster_of[name] for name in labelled)
     dev, test = _borders([(cluster, weight[cluster]) for cluster in order if weight[cluster]])
-    found, split = {}, 0
+    split_of, split = {}, 0
     for cluster in order:
         split += cluster in (dev, test)
-        found[cluster] = SPLITS[split]
-    return {name: found[cluster_of[name]] for name in questions}
+        split_of[cluster] = SPLITS[split]
+    return {name: split_of[cluster_of[name]] for name in questions}
 
 
 def _borders(weighed: list[tuple[int, int]]) -> tuple[int, int]:
     """The first cluster of dev and the first of test; no split is empty."""
-    if len(weighed) < LEAST:
+    if len(weighed) < MIN_CLUSTERS:
         raise AskonceError(
-            f"the labels are of {len(weighed)} different questions; at least {LEAST} are needed to "
-            "train, to choose and to test, so add posts or marks"
+            f"the labels are of {len(weighed)} different questions; at least {MIN_CLUSTERS} are "
+            "needed for train, dev and test, so add posts or marks"
         )
     weights = np.array([weight for _, weight in weighed])
     middles = (weights.cumsum() - weights / 2) / weights.sum()  # (N,)
-    share = min(SHARE, MOST / weights.sum())
+    share = min(SHARE, MAX_HELD_OUT / weights.sum())
     dev, test = np.searchsorted(middles, (1 - 2 * share, 1 - share))
-    test = np.clip(test, LEAST - 1, len(weighed) - 1)
-    dev = np.clip(dev, LEAST - 2, test - 1)
+    test = np.clip(test, MIN_CLUSTERS - 1, len(weighed) - 1)
+    dev = np.clip(dev, MIN_CLUSTERS - 2, test - 1)
     return weighed[dev][0], weighed[test][0]

@@ -1,4 +1,4 @@
-"""The words of an archive with their vectors: learnt once, for all that is trained on it."""
+"""The vocabulary and word vectors of an archive, learnt once for all of its models."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset
 
 VOCABULARY, VECTORS = "vocabulary.tsv", "vectors.npy"
-MIN_COUNT = 2  # a word that is written once has no company to learn from
+MIN_COUNT = 2  # a word that occurs once has no context to learn from
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ def learn_words(
 ) -> ArchiveWords:
     """Skip-gram vectors of all texts, fused with those of a file if one is given.
 
-    They are kept in the folder, for a training that is stopped and goes on.
+    They are saved in the folder, for a training run that is stopped and resumes.
     """
     if (folder / VECTORS).is_file():
         return ArchiveWords(Vocabulary.load(folder / VOCABULARY), np.load(folder / VECTORS))
@@ -49,6 +49,6 @@ def learn_words(
     vectors = word_vectors(settings, lexicon, posts, given, seed)
     folder.mkdir(parents=True, exist_ok=True)
     lexicon.vocabulary.save(folder / VOCABULARY)
-    with replacing(folder / VECTORS) as path:  # last: it says that both are whole
+    with replacing(folder / VECTORS) as path:  # last: it marks both files as complete
         np.save(path, vectors)
     return ArchiveWords(lexicon.vocabulary, vectors)

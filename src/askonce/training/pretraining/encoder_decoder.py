@@ -22,7 +22,8 @@ from askonce.text.batch import View
 from askonce.training import checkpoint
 from askonce.training.checkpoint import Progress
 from askonce.training.denormals import flushed_denormals
-from askonce.training.epochs import Stop, Tell
+from askonce.training.epochs import Stop
+from askonce.training.events import Epoch, OnEvent, Step, ignore
 from askonce.training.pretraining.figures import (
     Coded,
     HeldOut,
@@ -65,7 +66,7 @@ def pretrain(
     dataset: Dataset,
     settings: PretrainSettings,
     folder: Path,
-    tell: Tell = lambda kind, figures: None,
+    on_event: OnEvent = ignore,
     fabric: Fabric | None = None,
     stop: Stop = lambda: False,
 ) -> History:
@@ -83,7 +84,7 @@ def pretrain(
     progress = checkpoint.load(folder / CHECKPOINT, told, model, trainer.optimizer)
     if not progress.history:
         progress.history.append({"epoch": 0, **material.figures(model)})
-        tell("epoch", progress.history[0] | {"best": False})
+        on_event(Epoch.of(progress.history[0], best=False))
 
     while progress.epoch < settings.epochs and not progress.done:
         number = progress.epoch + 1
@@ -99,8 +100,7 @@ def pretrain(
                 nll, count = trainer.update(sources, targets)
                 total, words = total + nll, words + count
             done += len(batch)
-            so_far = {"epoch": number, "done": done, "of": len(material.train)}
-            tell("step", so_far | {"loss": total / max(words, 1)})
+            on_event(Step(number, done, len(material.train), total / max(words, 1)))
         seen = torch.tensor([total, words], dtype=torch.float64)
         total, words = added_up(seen, trainer.fabric).tolist()
         record = {
@@ -118,7 +118,7 @@ def pretrain(
         if trainer.writes:
             save(folder, progress, told, trainer, ranker)
         trainer.fabric.barrier()
-        tell("epoch", record | {"best": progress.best_epoch == number})
+        on_event(Epoch.of(record, progress.best_epoch == number))
     if trainer.writes and importlib.util.find_spec("matplotlib"):
         draw({ranker.name: progress.history}, folder / "pretraining.png")
     return progress.history

@@ -29,7 +29,8 @@ from askonce.text.batch import View
 from askonce.training import checkpoint
 from askonce.training.batches import BUCKET
 from askonce.training.denormals import flushed_denormals
-from askonce.training.epochs import OPTIMISERS, Tell
+from askonce.training.epochs import OPTIMISERS
+from askonce.training.events import Epoch, OnEvent, Phase, Step, ignore
 from askonce.training.processes import add_up_gradients, added_up, alone, own_part
 from askonce.training.sampling import split_of
 from askonce.types import Dataset, Post, candidates
@@ -72,7 +73,7 @@ def pretrain_language_models(
     dataset: Dataset,
     settings: LanguageModelSettings,
     folder: Path,
-    tell: Tell = lambda kind, figures: None,
+    on_event: OnEvent = ignore,
     fabric: Fabric | None = None,
 ) -> list[dict[str, Any]]:
     """Teach a CABIN or ELMo ranker how queries and candidates are written, without any label.
@@ -90,7 +91,7 @@ def pretrain_language_models(
     texts = texts_to_read(dataset, settings.split or dataset.train)
     history: list[dict[str, Any]] = []
     for side, learner in learners.items():
-        history += learner.learn(_codes(ranker, texts[side]), folder, history, tell)
+        history += learner.learn(_codes(ranker, texts[side]), folder, history, on_event)
     ranker.model.load_language_models(*models)
     ranker.card = {"dataset": dataset.name, "pre-trained": "language models", **_best(history)}
     if fabric.global_rank == 0:
@@ -155,7 +156,7 @@ class _Learner(nn.Module):
         texts: Sequence[np.ndarray],
         folder: Path,
         before: list[dict[str, Any]],
-        tell: Tell,
+        on_event: OnEvent,
     ) -> list[dict[str, Any]]:
         """Lower the surprise at these texts until held-out ones gain no more; the best reading."""
         settings = self.settings
@@ -169,6 +170,7 @@ class _Learner(nn.Module):
             "texts": len(texts),
         }
         progress = checkpoint.load(place, told, self, optimizer)
+        on_event(Phase(f"{self.side} language model"))
 
         while progress.epoch < settings.epochs and not progress.done:
             progress.epoch += 1
@@ -176,7 +178,7 @@ class _Learner(nn.Module):
             rate = settings.rate * 0.5 ** ((progress.epoch - 1) // settings.halve_every)
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            loss, words = self._epoch(learned, optimizer, progress.epoch, tell)
+            loss, words = self._epoch(learned, optimizer, progress.epoch, on_event)
             speed = words / (time.perf_counter() - begin)
             rightward, leftward = self.perplexities(held_out)
             record = {
@@ -199,12 +201,16 @@ class _Learner(nn.Module):
                 checkpoint.save(place, progress, told, self, optimizer)
                 _write(folder, before + progress.history)
             self.fabric.barrier()
-            tell("epoch", record | {"best": best})
+            on_event(Epoch.of(record, best))
         self.model.recurrence.load_state_dict(self.best.state_dict())
         return progress.history
 
     def _epoch(
-        self, texts: Sequence[np.ndarray], optimizer: torch.optim.Optimizer, epoch: int, tell: Tell
+        self,
+        texts: Sequence[np.ndarray],
+        optimizer: torch.optim.Optimizer,
+        epoch: int,
+        on_event: OnEvent,
     ) -> tuple[float, float]:
         """Mean of -ln p per word and direction over the epoch as it went by, and its words."""
         rng = np.random.default_rng((self.settings.seed, epoch))
@@ -221,8 +227,7 @@ class _Learner(nn.Module):
             optimizer.step()
             total += float((forward + backward).detach()) * busy / 2
             words, done = words + count * busy, done + len(some)
-            figures = {"side": self.side, "epoch": epoch, "done": done, "of": len(texts)}
-            tell("step", figures | {"loss": total / max(words, 1)})
+            on_event(Step(epoch, done, len(texts), total / max(words, 1)))
         total, words = added_up(
             torch.tensor([total, words], dtype=torch.float64), self.fabric
         ).tolist()

@@ -4,16 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from askonce.errors import MissingExtra
-
 
 def draw(curves: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
     """Perplexity (dotted) and dev MRR (solid) by epoch, a colour for each named history."""
-    try:
-        from matplotlib.figure import Figure  # without pyplot: no window, no global state
-        from matplotlib.ticker import MaxNLocator
-    except ImportError:
-        raise MissingExtra("matplotlib", "plots", "the picture of pre-training") from None
+    from matplotlib.figure import Figure  # without pyplot: no window, no global state
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     left = figure.add_subplot()

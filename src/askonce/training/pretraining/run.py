@@ -6,7 +6,7 @@ from typing import Any
 
 from askonce.config import settings
 from askonce.models.language_model import LanguageModelReader
-from askonce.training.epochs import Tell
+from askonce.training.events import OnEvent
 from askonce.training.prepare import untrained
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
@@ -24,13 +24,13 @@ def pretrain_recipe(
     dataset: Dataset,
     folder: Path,
     vectors: Path | None,
-    tell: Tell,
+    on_event: OnEvent,
 ) -> list[dict[str, Any]]:
     """CABIN and ELMo learn two language models, the question encoders an encoder-decoder."""
     fabric = launched()
     ranker = untrained(recipe, dataset, vectors)
     if isinstance(ranker.model, LanguageModelReader):
         language = settings(LanguageModelSettings, table, "pretrain.")
-        return pretrain_language_models(ranker, dataset, language, folder, tell, fabric)
+        return pretrain_language_models(ranker, dataset, language, folder, on_event, fabric)
     told = settings(PretrainSettings, table, "pretrain.")
-    return pretrain(ranker, dataset, told, folder, tell, fabric)
+    return pretrain(ranker, dataset, told, folder, on_event, fabric)

@@ -7,79 +7,75 @@ from statistics import fmean
 
 import numpy as np
 
-from askonce.bench.report.axes import Axis
-from askonce.bench.report.blocks import Block, Grid, Picture
-from askonce.bench.report.charts import Series, line_chart
+from askonce.bench.data import ACCURACY
+from askonce.bench.report.blocks import Block, Plot, Table
+from askonce.bench.report.charts import Axis, LineChart, Series
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.results import BASES, Line, ResultTable, tables
-from askonce.bench.setup import ACCURACY
+from askonce.bench.report.results import BASES, Result, ResultTable, tables
 from askonce.bench.store import Store
 from askonce.text.tokenise import TOKENISERS
 from askonce.types import Dataset
 
-# the paper names the first three bounds, its figure shows eleven buckets
+# the paper names the first three bounds; its figure shows eleven buckets
 BOUNDS = (50, 55, 60, 65, 70, 80, 90, 100, 120, 160)
-BUCKETS, LEAST = 11, 20  # at most so many, of at least so many questions
+MAX_BUCKETS, MIN_QUESTIONS = 11, 20
 ABOUT = (
-    "P@1 on test by the mean number of words of a question's right answers; "
-    "after figure 5 of Tan et al. (ACL 2016), which finds attention and "
-    "convolution best on long answers."
+    "P@1 on test by the mean number of words of a question's right answers; after figure 5 of Tan "
+    "et al. (ACL 2016), which finds attention and convolution best on long answers."
 )
-IN_NUMBERS = "The same; the number of questions is in brackets."
+IN_NUMBERS = "The same in numbers; the number of questions is in brackets."
 
 
 @FIGURES.add("answer-length")
 def answer_length(store: Store) -> list[Block]:
-    """A chart and a table for each split whose texts are still there."""
-    found = tables(store)
-    datasets = {name: store.dataset(name) for name in dict.fromkeys(t.dataset for t in found)}
+    """A chart and a table for each split whose texts are available."""
     blocks: list[Block] = []
-    for table in found:
-        dataset = datasets[table.dataset]
-        lines = [line for line in table.lines if _is_shown(line)]
-        if dataset is not None and table.split in dataset.splits and lines:
-            blocks += _blocks(table, lines, right_lengths(dataset, table.split))
+    for table in tables(store):
+        dataset = store.dataset(table.dataset)
+        results = [result for result in table.results if _is_shown(result)]
+        if dataset is not None and table.split in dataset.splits and results:
+            blocks += _blocks(table, results, right_lengths(dataset, table.split))
     return blocks
 
 
 def right_lengths(dataset: Dataset, split: str) -> dict[str, float]:
-    """The mean number of words of each question's right answers, of those that have any."""
+    """The mean number of words of the right answers, for each question that has any."""
     words = TOKENISERS[dataset.tokeniser]
-    found = {
+    lengths = {
         pool.query.id: fmean(len(words(post.text)) for post in pool.positives)
         for pool in dataset.splits[split]
         if pool.positives
     }
-    return {query: length for query, length in found.items() if length > 0}
+    return {query: length for query, length in lengths.items() if length > 0}
 
 
 def bounds_of(dataset: str, lengths: Sequence[float]) -> list[float]:
-    """Upper bounds of all buckets but the last: the paper's, elsewhere of equal shares."""
+    """Upper bounds of all buckets but the last: the paper's, elsewhere quantiles."""
     if dataset in ACCURACY:
         return [float(bound) for bound in BOUNDS]
-    buckets = min(BUCKETS, len(lengths) // LEAST)
+    buckets = min(MAX_BUCKETS, len(lengths) // MIN_QUESTIONS)
     if buckets < 2:
         return []
-    shares = np.quantile(lengths, np.arange(1, buckets) / buckets)
-    return sorted({float(np.ceil(bound)) for bound in shares})
+    quantiles = np.quantile(lengths, np.arange(1, buckets) / buckets)
+    return sorted({float(np.ceil(bound)) for bound in quantiles})
 
 
 def bucket_means(
     values: dict[str, float], lengths: dict[str, float], bounds: Sequence[float]
 ) -> list[float | None]:
-    """The mean value of each bucket's questions; none for an empty bucket."""
-    found: list[list[float]] = [[] for _ in range(len(bounds) + 1)]
+    """The mean value of each bucket's questions; None for an empty bucket."""
+    buckets: list[list[float]] = [[] for _ in range(len(bounds) + 1)]
     for query, length in lengths.items():
-        found[bisect_left(bounds, length)].append(values[query])
-    return [fmean(bucket) if bucket else None for bucket in found]
+        buckets[bisect_left(bounds, length)].append(values[query])
+    return [fmean(bucket) if bucket else None for bucket in buckets]
 
 
-def _is_shown(line: Line) -> bool:
-    return line.model in BASES or (line.kind == "trained" and "@" not in line.model)
+def _is_shown(result: Result) -> bool:
+    return result.model in BASES or (result.kind == "trained" and "@" not in result.model)
 
 
-def _blocks(table: ResultTable, lines: Sequence[Line], every: dict[str, float]) -> list[Block]:
-    scored = lines[0].by_query("P@1")
+def _blocks(table: ResultTable, results: Sequence[Result], every: dict[str, float]) -> list[Block]:
+    scored = results[0].by_query("P@1")
     lengths = {query: length for query, length in every.items() if query in scored}
     bounds = bounds_of(table.dataset, list(lengths.values()))
     if not bounds:
@@ -88,19 +84,19 @@ def _blocks(table: ResultTable, lines: Sequence[Line], every: dict[str, float]) 
         [bisect_left(bounds, length) for length in lengths.values()], minlength=len(bounds) + 1
     )
     names = _names(bounds)
-    means = {line.model: bucket_means(line.by_query("P@1"), lengths, bounds) for line in lines}
+    means = {r.model: bucket_means(r.by_query("P@1"), lengths, bounds) for r in results}
     series = [
         Series(name, [(float(n), value) for n, value in enumerate(row) if value is not None])
         for name, row in means.items()
     ]
     title = f"Accuracy by answer length: {table.dataset} {table.split}"
-    drawn = line_chart(series, Axis("words of right answers", names=names), Axis("P@1"))
+    chart = LineChart(series, Axis("words of right answers", names=names), Axis("P@1"))
     header = ["model", *(f"{name} ({n})" for name, n in zip(names, counts, strict=True))]
     rows = [
         [name, *("–" if value is None else f"{value:.3f}" for value in row)]
         for name, row in means.items()
     ]
-    return [Picture(title, ABOUT, drawn), Grid(f"{title}, in numbers", IN_NUMBERS, header, rows)]
+    return [Plot(title, ABOUT, chart), Table(f"{title}, in numbers", IN_NUMBERS, header, rows)]
 
 
 def _names(bounds: Sequence[float]) -> list[str]:

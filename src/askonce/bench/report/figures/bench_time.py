@@ -1,13 +1,13 @@
-"""How long the bench itself took, for whoever wants to run it again."""
+"""How long the bench itself took."""
 
-from askonce.bench.report.blocks import Block, Grid
+from askonce.bench.report.blocks import Block, Table
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.store import Store
 
 HEADER = ("dataset", "cells", "longest", "all, on one core", "on two")
 ABOUT = (
-    "Minutes of processor time of the cells of a dataset, one for each row and seed; of cells that "
-    "went on after a stop, minutes by the clock."
+    "Minutes of processor time of all cells of a dataset, one for each row and seed; wall time for "
+    "cells that were resumed."
 )
 
 
@@ -19,4 +19,4 @@ def bench_time(store: Store) -> list[Block]:
         minutes = [cell.seconds / 60 for cell in store.cells(name)]
         figures = (max(minutes), sum(minutes), sum(minutes) / 2)
         rows.append([name, str(len(minutes)), *(f"{value:.0f}" for value in figures)])
-    return [Grid("Time of the bench", ABOUT, HEADER, rows)] if rows else []
+    return [Table("Time of the bench", ABOUT, HEADER, rows)] if rows else []

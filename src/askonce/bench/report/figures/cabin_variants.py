@@ -1,11 +1,10 @@
-"""What each part of CABIN is worth, as figure 8 of its paper."""
+"""What each part of CABIN contributes, as figure 8 of its paper."""
 
-from askonce.bench.report.axes import COLOURS
-from askonce.bench.report.blocks import Block, Grid, Picture
-from askonce.bench.report.charts import Bar, bar_chart
+from askonce.bench.report.blocks import Block, Plot, Table
+from askonce.bench.report.charts import Bar, BarChart
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.results import ResultTable, tables
-from askonce.bench.report.variants import Variant, differs, variants, with_spread
+from askonce.bench.report.variants import Variant, differs, variants, with_deviation
 from askonce.bench.store import Store
 
 METRIC = "MRR"
@@ -17,11 +16,11 @@ NAMES = {
 }
 ABOUT = (
     "MRR on test, mean over seeds; after figure 8 of the CABIN paper. Without pre-training the "
-    "readers must learn (freeze_lm=false)."
+    "readers are trained (freeze_lm=false)."
 )
 ABOUT_GAINS = (
-    "By how much the whole model's MRR is above a variant's, as a share of the variant's (eq. 24 "
-    "of the CABIN paper). * differs beyond chance (paired randomisation over questions, p < 0.05)."
+    "How much higher the MRR of the full model is, relative to the variant's (eq. 24 of the CABIN "
+    "paper). * a significant difference (paired randomisation over questions, p < 0.05)."
 )
 
 
@@ -32,45 +31,45 @@ def cabin_variants(store: Store) -> list[Block]:
 
 
 def _blocks(table: ResultTable) -> list[Block]:
-    found = [variant for variant in variants(table) if variant.model == "cabin"]
-    whole = next((variant for variant in found if variant.name == "cabin"), None)
-    others = [variant for variant in found if variant is not whole]
-    if whole is None or not others:
+    cabins = [variant for variant in variants(table) if variant.model == "cabin"]
+    full = next((variant for variant in cabins if variant.name == "cabin"), None)
+    others = [variant for variant in cabins if variant is not full]
+    if full is None or not others:
         return []
     bars = [
-        Bar(_name(v), v.line.mean(METRIC), with_spread(v.line, METRIC), COLOURS[v is whole])
-        for v in (whole, *others)
+        Bar(_name(v), v.result.mean(METRIC), with_deviation(v.result, METRIC), v is full)
+        for v in (full, *others)
     ]
     where = f"{table.dataset} {table.split}"
     header = ["variant", METRIC, "gain", "paper's gain"]
     rows = [
-        [_name(v), with_spread(v.line, METRIC), _gain(whole, v), _paper_gain(whole, v)]
+        [_name(v), with_deviation(v.result, METRIC), _gain(full, v), _paper_gain(full, v)]
         for v in others
     ]
     return [
-        Picture(f"CABIN's variants: {where}", ABOUT, bar_chart(bars, METRIC)),
-        Grid(f"CABIN's gains: {where}", ABOUT_GAINS, header, rows),
+        Plot(f"CABIN's variants: {where}", ABOUT, BarChart(bars, METRIC)),
+        Table(f"CABIN's gains: {where}", ABOUT_GAINS, header, rows),
     ]
 
 
-def gain(whole: float, other: float) -> float:
+def gain(full: float, other: float) -> float:
     """Eq. 24, in per cent."""
-    return 100 * (whole - other) / other
+    return 100 * (full - other) / other
 
 
 def _name(variant: Variant) -> str:
-    told = " ".join(f"{key}={value}" for key, value in sorted(variant.changes.items()))
-    return NAMES.get(told, variant.name)
+    changes = " ".join(f"{key}={value}" for key, value in sorted(variant.changes.items()))
+    return NAMES.get(changes, variant.name)
 
 
-def _gain(whole: Variant, other: Variant) -> str:
-    value = other.line.mean(METRIC)
+def _gain(full: Variant, other: Variant) -> str:
+    value = other.result.mean(METRIC)
     if not value:
         return "–"
-    star = " *" if differs(other.line, whole.line, METRIC) else ""
-    return f"{gain(whole.line.mean(METRIC), value):+.2f} %{star}"
+    star = " *" if differs(other.result, full.result, METRIC) else ""
+    return f"{gain(full.result.mean(METRIC), value):+.2f} %{star}"
 
 
-def _paper_gain(whole: Variant, other: Variant) -> str:
-    ours, theirs = whole.line.paper(METRIC), other.line.paper(METRIC)
+def _paper_gain(full: Variant, other: Variant) -> str:
+    ours, theirs = full.result.paper(METRIC), other.result.paper(METRIC)
     return "–" if ours is None or theirs is None else f"{gain(ours.value, theirs.value):+.2f} %"

@@ -1,4 +1,4 @@
-"""How far out HyperQA's texts and words lie (figure 5, tables 8 and 9 of Tay et al. 2018)."""
+"""Norms of HyperQA's texts and words (figure 5, tables 8 and 9 of Tay et al. 2018)."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -6,19 +6,18 @@ from itertools import islice
 import numpy as np
 import torch
 
-from askonce.bench.report.blocks import Block, Picture
+from askonce.bench.report.blocks import Block, Cell, Plot, Table
+from askonce.bench.report.charts import HistogramChart
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.histogram import histograms
 from askonce.bench.report.inside import (
     EXAMPLES,
     Scene,
+    evenly_spaced,
     right_answer,
     scenes,
     shortened,
-    spread,
 )
-from askonce.bench.report.prose import Cell, Prose, plain
-from askonce.bench.report.results import Line
+from askonce.bench.report.results import Result
 from askonce.bench.store import Store
 from askonce.models.hyperqa import BagMatcher
 from askonce.models.layers.poincare import RADIUS
@@ -27,10 +26,10 @@ from askonce.text.vocabulary import SPECIAL
 from askonce.types import Post
 
 MODELS = ("hyperqa", "hyperqa-concat")
-TEXTS = 5_000  # of each kind
-AT_ONCE = 500
+MAX_ANSWERS = 5_000
+BATCH = 500
 BUCKETS, LEVELS = 6, 5  # tables 9 and 8
-WITHIN = 0.9  # of the words have norms in the paper's buckets; else buckets are quantiles
+WITHIN = 0.9  # least share of words within the paper's buckets; else buckets are quantiles
 LISTED, PAIRS = 15, 5
 SIDES = ("question", "answer")
 
@@ -41,104 +40,104 @@ def norms(store: Store) -> list[Block]:
     return [
         block
         for scene in scenes(store, *MODELS)
-        for row, ranker in scene.opened(*MODELS)[:1]
-        for block in _blocks(scene, row, ranker)
+        for result, ranker in scene.opened(*MODELS)[:1]
+        for block in _blocks(scene, result, ranker)
     ]
 
 
-def _blocks(scene: Scene, row: Line, ranker: Ranker) -> list[Block]:
+def _blocks(scene: Scene, result: Result, ranker: Ranker) -> list[Block]:
     words = word_norms(ranker)
     return [
-        _histograms(scene, row, ranker, words),
-        _words(scene, row, ranker, words),
-        _pairs(scene, row, ranker, words),
+        _histograms(scene, result, ranker, words),
+        _words(scene, result, ranker, words),
+        _pairs(scene, result, ranker, words),
     ]
 
 
-def _histograms(scene: Scene, row: Line, ranker: Ranker, words: np.ndarray) -> Block:
+def _histograms(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray) -> Block:
     answers = {post.id: post for pool in scene.pools for post in pool.candidates}
     asked = text_norms(ranker, [pool.query for pool in scene.pools])
-    found = text_norms(ranker, spread(list(answers.values()), TEXTS))
-    drawn = histograms(
+    answered = text_norms(ranker, evenly_spaced(list(answers.values()), MAX_ANSWERS))
+    chart = HistogramChart(
         {
-            "length of texts": {"questions": asked, "answers": found},
-            "length of words": {"words": words},
+            "norm of texts": {"questions": asked, "answers": answered},
+            "norm of words": {"words": words},
         }
     )
     about = (
-        f"Lengths of the vectors of {row.model}: of test questions and their answers before they "
-        f"are clipped into the ball, and of projected words. Clipped are {clipped(asked):.1%} of "
-        f"the questions and {clipped(found):.1%} of the answers; {clipped(words):.1%} of the words "
-        "alone would be. The highest hundredth stands in the last bar."
+        f"Norms of the vectors of {result.model}: of test questions and their answers before they "
+        f"are clipped into the ball, and of projected words. {clipped(asked):.1%} of the questions "
+        f"and {clipped(answered):.1%} of the answers are clipped; {clipped(words):.1%} of single "
+        "words would be. The highest hundredth is counted in the last bar."
     )
-    return Picture(f"Lengths of vectors: {scene.name}", about, drawn)
+    return Plot(f"Norms of vectors: {scene.name}", about, chart)
 
 
-def _words(scene: Scene, row: Line, ranker: Ranker, words: np.ndarray) -> Block:
+def _words(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray) -> Block:
     edges = bucket_edges(words)
     names = ranker.lexicon.vocabulary.words[len(SPECIAL) :]
     frequency = ranker.lexicon.vocabulary.document_frequency[len(SPECIAL) :]
-    places = np.digitize(words, edges[1:-1])
+    buckets = np.digitize(words, edges[1:-1])
     rows: list[list[Cell]] = []
     for bucket in range(len(edges) - 1):
-        inside = np.flatnonzero(places == bucket)
+        inside = np.flatnonzero(buckets == bucket)
         common = inside[np.argsort(-frequency[inside], kind="stable")].tolist()
         frequent = list(islice((names[n] for n in common if is_word(names[n])), LISTED))
         rows.append(
             [
-                plain(_interval(edges[bucket], edges[bucket + 1])),
-                plain(f"{len(inside):,}"),
-                plain(", ".join(frequent)),
+                _interval(edges[bucket], edges[bucket + 1]),
+                f"{len(inside):,}",
+                ", ".join(frequent),
             ]
         )
     kind = "Quantiles" if edges[1] != 1 else "Buckets"
     about = (
-        f"{kind} of the lengths of projected words of {row.model}, and the {LISTED} words of each "
-        "that most texts have. Words near the origin count little in a text's sum."
+        f"{kind} of the norms of projected words of {result.model}, with the {LISTED} words of "
+        "each that occur in most texts. Words near the origin contribute little to a text's sum."
     )
-    header = ["length", "words", "the most frequent"]
-    return Prose(f"Words by length: {scene.name}", about, header, rows)
+    header = ["norm", "words", "the most frequent"]
+    return Table(f"Words by norm: {scene.name}", about, header, rows, quotes=True)
 
 
-def _pairs(scene: Scene, row: Line, ranker: Ranker, words: np.ndarray) -> Block:
+def _pairs(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray) -> Block:
     edges = np.quantile(words, np.linspace(0, 1, LEVELS + 1))
     rows: list[list[Cell]] = []
     for pool in scene.examples(PAIRS):
         answer = right_answer(pool)
-        rows.append([plain(shortened(pool.query.text, 40))])
+        rows.append([shortened(pool.query.text, 40)])
         for side, levels in zip(SIDES, pair_levels(ranker, pool.query, answer, edges), strict=True):
-            rows.append([plain(side), *(plain(", ".join(level) or "–") for level in levels)])
+            rows.append([side, *(", ".join(level) or "–" for level in levels)])
     bounds = ", ".join(f"{edge:.2f}" for edge in edges[1:-1])
     about = (
-        f"The words of questions and of a right answer by the length that {row.model} gives them: "
+        f"The words of questions and of a right answer by the norm that {result.model} gives them: "
         f"five levels, each with a fifth of all words (bounds {bounds}), H1 nearest to the origin. "
         f"Unknown words and punctuation are left out. {EXAMPLES}"
     )
     header = ["", *(f"H{level + 1}" for level in range(LEVELS))]
-    return Prose(f"Pairs by level: {scene.name}", about, header, rows)
+    return Table(f"Pairs by level: {scene.name}", about, header, rows, quotes=True)
 
 
 def pair_levels(
     ranker: Ranker, question: Post, answer: Post, edges: np.ndarray
 ) -> list[list[list[str]]]:
-    """For each of the two texts, the distinct known words of each level, in their order."""
-    found = []
+    """For each of the two texts, the distinct known words of each level, in order."""
+    by_text = []
     for entry in ranker.explain(question, answer).words:
         levels: list[dict[str, None]] = [{} for _ in range(len(edges) - 1)]
-        for word, place in zip(entry.words, np.digitize(entry.weights, edges[1:-1]), strict=True):
+        for word, n in zip(entry.words, np.digitize(entry.weights, edges[1:-1]), strict=True):
             if is_word(word) and word in ranker.lexicon.vocabulary:
-                levels[place][word] = None
-        found.append([list(level) for level in levels])
-    return found
+                levels[n][word] = None
+        by_text.append([list(level) for level in levels])
+    return by_text
 
 
 def is_word(word: str) -> bool:
-    """Whether it is more than punctuation."""
+    """Whether a token is more than punctuation."""
     return any(letter.isalnum() for letter in word)
 
 
 def bucket_edges(words: np.ndarray) -> np.ndarray:
-    """The paper's whole numbers from 0 to 6 and above, or quantiles where norms are elsewhere."""
+    """The paper's integers from 0 to 6 and above, or quantiles if norms lie elsewhere."""
     if np.mean(words < BUCKETS) < WITHIN:
         return np.quantile(words, np.linspace(0, 1, BUCKETS + 1))
     edges = np.arange(BUCKETS + 1.0)
@@ -159,14 +158,14 @@ def word_norms(ranker: Ranker) -> np.ndarray:
 def text_norms(ranker: Ranker, posts: Sequence[Post]) -> np.ndarray:
     """‖y‖ of every text before it is clipped."""
     model = _bag(ranker)
-    parts = (posts[start : start + AT_ONCE] for start in range(0, len(posts), AT_ONCE))
+    parts = (posts[start : start + BATCH] for start in range(0, len(posts), BATCH))
     return np.concatenate(
         [model.total(ranker.lexicon.batch(part)).norm(dim=-1).numpy() for part in parts]
     )
 
 
 def clipped(lengths: np.ndarray) -> float:
-    """The share of vectors that leave the ball."""
+    """The share of vectors outside the ball."""
     return float(np.mean(lengths > RADIUS))
 
 

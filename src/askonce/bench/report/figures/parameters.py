@@ -1,25 +1,24 @@
-"""Numbers of parameters, ours and the papers', as their tables print them."""
+"""Numbers of parameters, ours and those printed in the papers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from askonce.bench.report.blocks import Block, Grid
+from askonce.bench.report.blocks import Block, Table
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.figures.average_rank import last_of_each
-from askonce.bench.report.results import Line, ResultTable, tables
+from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.store import Store
 
 ABOUT = (
-    "Trained parameters without word vectors, by dataset as the recipes have them; transformers "
-    "count whole, and variants of their recipe's size are left out. In the paper's size: our model "
-    "with the sizes that a paper gives, counted, beside what it prints."
+    "Trained parameters without word vectors, for the recipe of each dataset; all parameters for "
+    "transformers. Variants of the same size as their recipe are left out. In the paper's size: "
+    "the parameters of our model in the sizes that a paper gives, beside the number it prints."
 )
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as a paper prints it, and the sizes that it is for."""
+    """A number as a paper prints it, and the sizes it is for."""
 
     number: str
     source: str
@@ -50,27 +49,27 @@ PRINTED: Mapping[str, Sequence[Printed]] = {
 }
 REMARKS = {
     "ctrn": "The CTRN paper leaves out the projection of words (90,000) and the last layer (258).",
-    "ap-bilstm": "5.86M counts one direction, and the matrix of attention four times.",
-    "qa-cnn": "No filters and width give 90.9K; these are the nearest.",
+    "ap-bilstm": "5.86M counts one direction, and the attention matrix four times.",
+    "qa-cnn": "No combination of filters and width gives 90.9K; this is the nearest.",
 }
 
 
 @FIGURES.add("parameters")
 def parameters(store: Store) -> list[Block]:
     """One table over all datasets."""
-    found = last_of_each(tables(store))
-    names = sorted({line.model for table in found for line in _sized(table)})
-    counts = {name: [_count(table, name) for table in found] for name in names}
-    names = [name for name in names if not _as_its_recipe(name, counts)]
+    tables = last_tables(store)
+    names = sorted({result.model for table in tables for result in _sized(table)})
+    counts = {name: [_count(table, name) for table in tables] for name in names}
+    names = [name for name in names if not _same_as_recipe(name, counts)]
     if not names:
         return []
     rows = [[name, *counts[name], *_papers(name)] for name in names]
-    header = ["model", *(table.dataset for table in found), "in the paper's size", "paper"]
-    told = [name for name in names if name in PRINTED]
-    sources = dict.fromkeys(printed.source for name in told for printed in PRINTED[name])
+    header = ["model", *(table.dataset for table in tables), "in the paper's size", "paper"]
+    in_papers = [name for name in names if name in PRINTED]
+    sources = dict.fromkeys(printed.source for name in in_papers for printed in PRINTED[name])
     notes = [f"Paper: {'; '.join(sources)}."] if sources else []
-    notes += [remark for name, remark in REMARKS.items() if name in told]
-    return [Grid("Parameters", ABOUT, header, rows, notes)]
+    notes += [remark for name, remark in REMARKS.items() if name in in_papers]
+    return [Table("Parameters", ABOUT, header, rows, notes)]
 
 
 def counted(model: str, printed: Printed) -> int:
@@ -90,21 +89,21 @@ def counted(model: str, printed: Printed) -> int:
     return kind(kind.Config(**printed.options), words).trainable_parameters()
 
 
-def _sized(table: ResultTable) -> list[Line]:
+def _sized(table: ResultTable) -> list[Result]:
     return [
-        line
-        for line in table.lines
-        if line.kind in ("trained", "transformer") and line.fact("parameters")
+        result
+        for result in table.results
+        if result.kind in ("trained", "transformer") and result.fact("parameters")
     ]
 
 
 def _count(table: ResultTable, name: str) -> str:
-    found = [line.fact("parameters") for line in _sized(table) if line.model == name]
-    return f"{found[0]:,.0f}" if found and found[0] else "–"
+    sizes = [result.fact("parameters") for result in _sized(table) if result.model == name]
+    return f"{sizes[0]:,.0f}" if sizes and sizes[0] else "–"
 
 
-def _as_its_recipe(name: str, counts: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a variant has the size of its recipe wherever it was run."""
+def _same_as_recipe(name: str, counts: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a variant has the size of its recipe on every dataset."""
     plain, _, changes = name.partition("@")
     pairs = zip(counts[name], counts.get(plain, ()), strict=False)
     return bool(changes) and plain in counts and all(own in ("–", of) for own, of in pairs)

@@ -1,9 +1,9 @@
 """Quality against speed: which model to pick."""
 
-from askonce.bench.report.blocks import Block, Picture
+from askonce.bench.report.blocks import Block, Plot
+from askonce.bench.report.charts import Dot, ScatterChart
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.results import Line, ResultTable, tables
-from askonce.bench.report.scatter import Dot, scatter
+from askonce.bench.report.results import ResultTable, tables
 from askonce.bench.store import Store
 
 
@@ -14,18 +14,16 @@ def quality_speed(store: Store) -> list[Block]:
 
 
 def _plot(table: ResultTable) -> Block | None:
-    dots = [_dot(line, table.metric) for line in table.lines if line.model != "random"]
-    shown = [dot for dot in dots if dot is not None]
-    if len(shown) < 2:
+    dots = [
+        Dot(result.model, speed, result.mean(table.metric), result.kind)
+        for result in table.results
+        if result.model != "random" and (speed := result.fact("pairs_per_second")) is not None
+    ]
+    if len(dots) < 2:
         return None
     about = (
-        f"{table.metric} on test against the pairs of question and candidate that are scored in a "
-        "second, reading of texts included. Up and to the right is better."
+        f"{table.metric} on test against the pairs of question and candidate scored per second, "
+        "reading of texts included. Up and to the right is better."
     )
     title = f"Quality and speed: {table.dataset} {table.split}"
-    return Picture(title, about, scatter(shown, "pairs a second", table.metric))
-
-
-def _dot(line: Line, metric: str) -> Dot | None:
-    speed = line.fact("pairs_per_second")
-    return None if speed is None else Dot(line.model, speed, line.mean(metric), line.kind)
+    return Plot(title, about, ScatterChart(dots, "pairs per second", table.metric))

@@ -1,24 +1,24 @@
-"""The words of answers that CABIN goes by (tables 7, 8 and 9 of its paper)."""
+"""The words of answers that CABIN relies on (tables 7, 8 and 9 of its paper)."""
 
 from collections.abc import Iterator, Sequence
 
-from askonce.bench.report.blocks import Block
+from askonce.bench.report.blocks import Block, Cell, Span, Table
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.figures.attention import ATTENTIVE, answer_weights
 from askonce.bench.report.inside import (
+    ATTENTIVE,
     EXAMPLES,
     Scene,
+    answer_weights,
     best_first,
     ranker_of,
     rankings,
     recipe_of,
+    results_of,
     right_answer,
-    rows_of,
     scenes,
     shortened,
 )
-from askonce.bench.report.prose import Cell, Prose, Span, plain
-from askonce.bench.report.results import Line
+from askonce.bench.report.results import Result
 from askonce.bench.store import Store
 from askonce.ranker import Ranker
 from askonce.types import Pool, Post
@@ -30,81 +30,84 @@ QUESTION_WORDS, ANSWER_WORDS = 40, 60
 
 @FIGURES.add("salient-words")
 def salient_words(store: Store) -> list[Block]:
-    """Three tables for each dataset with a CABIN, as far as there are rows for them."""
+    """Up to three tables for each dataset with a CABIN."""
     return [
         block
         for scene in scenes(store, "cabin")
-        for row, ranker in scene.opened("cabin")
-        for block in _tables(scene, row, ranker)
+        for result, ranker in scene.opened("cabin")
+        for block in _tables(scene, result, ranker)
     ]
 
 
-def _tables(scene: Scene, row: Line, ranker: Ranker) -> Iterator[Block]:
-    yield _attended(scene, row, ranker)
-    yield _jumps(scene, row, ranker)
-    without = [other for other in rows_of(scene.table, "cabin") if not jumps(other)]
-    if without and jumps(row) and (other := ranker_of(without[0])) is not None:
-        yield _with_and_without(scene, (row, ranker), (without[0], other))
+def _tables(scene: Scene, result: Result, ranker: Ranker) -> Iterator[Block]:
+    yield _attended(scene, result, ranker)
+    yield _jumps(scene, result, ranker)
+    without = [other for other in results_of(scene.table, "cabin") if not has_jump(other)]
+    if without and has_jump(result) and (other := ranker_of(without[0])) is not None:
+        yield _with_and_without(scene, (result, ranker), (without[0], other))
 
 
-def jumps(row: Line) -> bool:
-    """Whether a CABIN has the context jump; CABIN-J has not."""
-    return bool(recipe_of(row)["options"].get("jump", True))
+def has_jump(result: Result) -> bool:
+    """Whether a CABIN has the context jump; CABIN-J does not."""
+    return bool(recipe_of(result)["options"].get("jump", True))
 
 
-def _attended(scene: Scene, row: Line, ranker: Ranker) -> Block:
+def _attended(scene: Scene, result: Result, ranker: Ranker) -> Block:
     """Table 7."""
-    others = scene.rows(*(model for model in ATTENTIVE if model != "cabin"))
+    others = scene.results(*(model for model in ATTENTIVE if model != "cabin"))
     others = best_first(others, scene.table.metric)[:1]
-    rankers = {row.model: ranker}
-    rankers |= {other.model: found for other in others if (found := ranker_of(other)) is not None}
+    rankers = {result.model: ranker}
+    rankers |= {other.model: r for other in others if (r := ranker_of(other)) is not None}
     rows: list[list[Cell]] = []
     for pool in scene.examples(SHOWN):
         answer = right_answer(pool)
         rows.append([_question(pool)])
         rows += [
-            [plain(name), top_words(found, pool.query, answer, numbers=True)]
-            for name, found in rankers.items()
+            [name, top_words(each, pool.query, answer, numbers=True)]
+            for name, each in rankers.items()
         ]
-    beside = f" and by {others[0].model}, the best other row that attends" if others else ""
+    beside = f" and by {others[0].model}, the best other attentive row" if others else ""
     about = (
-        f"A right answer with the three words that are given most weight, by {row.model}{beside}. "
-        f"{EXAMPLES}"
+        f"A right answer with the three words of most weight, by {result.model}{beside}. {EXAMPLES}"
     )
-    return Prose(f"Salient words: {scene.name}", about, ["row", "right answer"], rows)
+    header = ["row", "right answer"]
+    return Table(f"Salient words: {scene.name}", about, header, rows, quotes=True)
 
 
-def _jumps(scene: Scene, row: Line, ranker: Ranker) -> Block:
+def _jumps(scene: Scene, result: Result, ranker: Ranker) -> Block:
     """Table 8."""
     pools = scene.examples(SHOWN)
-    ranked = rankings(row, [pool.query.id for pool in pools])
+    ranked = rankings(result, [pool.query.id for pool in pools])
     rows: list[list[Cell]] = []
     for pool in pools:
         rows.append([_question(pool)])
-        rows.append([plain("right"), jump_words(ranker, pool.query, right_answer(pool))])
+        rows.append(["right", jump_words(ranker, pool.query, right_answer(pool))])
         if (wrong := _best_wrong(pool, ranked[pool.query.id])) is not None:
-            rows.append([plain("wrong"), jump_words(ranker, pool.query, wrong)])
+            rows.append(["wrong", jump_words(ranker, pool.query, wrong)])
     about = (
-        f"The two words of a right answer, and of the wrong one that {row.model} ranks highest, "
+        f"The two words of a right answer, and of the wrong one that {result.model} ranks highest, "
         "whose context jump is most like the question (T@1, T@2, bold) and least (B@1, B@2, "
         f"underlined), by q2·E_t of eq. 13. {EXAMPLES}"
     )
-    return Prose(f"Words by context jump: {scene.name}", about, ["answer", "words"], rows)
+    header = ["answer", "words"]
+    return Table(f"Words by context jump: {scene.name}", about, header, rows, quotes=True)
 
 
-def _with_and_without(scene: Scene, one: tuple[Line, Ranker], other: tuple[Line, Ranker]) -> Block:
+def _with_and_without(
+    scene: Scene, one: tuple[Result, Ranker], other: tuple[Result, Ranker]
+) -> Block:
     """Table 9."""
     pools = scene.examples(2)
     queries = [pool.query.id for pool in pools]
-    ranked = [rankings(row, queries) for row, _ in (one, other)]
+    both = [rankings(result, queries) for result, _ in (one, other)]
     rows: list[list[Cell]] = []
     for pool in pools:
         rows.append([_question(pool)])
         by_id = {c.id: (c, n) for c, n in zip(pool.candidates, pool.labels, strict=True)}
-        for place in range(min(TOP, len(pool.candidates))):
-            cells: list[Cell] = [plain(f"{place + 1}")]
-            for (_, ranker), found in zip((one, other), ranked, strict=True):
-                answer, label = by_id[found[pool.query.id][place]]
+        for n in range(min(TOP, len(pool.candidates))):
+            cells: list[Cell] = [f"{n + 1}"]
+            for (_, ranker), ranked in zip((one, other), both, strict=True):
+                answer, label = by_id[ranked[pool.query.id][n]]
                 mark = [Span("✓", "bold")] if label > 0 else []
                 cells.append([*mark, *top_words(ranker, pool.query, answer)])
             rows.append(cells)
@@ -113,11 +116,11 @@ def _with_and_without(scene: Scene, one: tuple[Line, Ranker], other: tuple[Line,
         f"three salient words bold. {EXAMPLES}"
     )
     header = ["rank", one[0].model, other[0].model]
-    return Prose(f"CABIN and CABIN-J: {scene.name}", about, header, rows)
+    return Table(f"CABIN and CABIN-J: {scene.name}", about, header, rows, quotes=True)
 
 
-def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = False) -> Cell:
-    """An answer with the three words of most attention bold, and their weights if wanted."""
+def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = False) -> list[Span]:
+    """An answer with the three words of most attention in bold, optionally with their weights."""
     words, weights = answer_weights(ranker, question, answer)
     ((_, values),) = weights.items()
     top = _order(values)[:TOP]
@@ -125,7 +128,7 @@ def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = Fals
     return _marked(words, marks)
 
 
-def jump_words(ranker: Ranker, question: Post, answer: Post) -> Cell:
+def jump_words(ranker: Ranker, question: Post, answer: Post) -> list[Span]:
     """An answer with the words of the two greatest and the two least similarities marked."""
     entry = next(
         entry
@@ -139,12 +142,12 @@ def jump_words(ranker: Ranker, question: Post, answer: Post) -> Cell:
 
 
 def _order(values: Sequence[float]) -> list[int]:
-    """Places from the greatest value to the least; the earlier of equals first."""
+    """Indices from the greatest value to the least; the earlier of equals first."""
     return sorted(range(len(values)), key=lambda n: -values[n])
 
 
-def _marked(words: Sequence[str], marks: dict[int, Span]) -> Cell:
-    """The words as far as the last marked one or a few dozen; what follows is left out."""
+def _marked(words: Sequence[str], marks: dict[int, Span]) -> list[Span]:
+    """The words up to the last marked one, at least a few dozen."""
     end = max([ANSWER_WORDS, *(n + 1 for n in marks)])
     spans = [marks.get(n, Span(word)) for n, word in enumerate(words[:end])]
     return [*spans, *([Span("…")] if len(words) > end else [])]
@@ -156,4 +159,4 @@ def _best_wrong(pool: Pool, ranked: Sequence[str]) -> Post | None:
 
 
 def _question(pool: Pool) -> Cell:
-    return plain(shortened(pool.query.text, QUESTION_WORDS))
+    return shortened(pool.query.text, QUESTION_WORDS)

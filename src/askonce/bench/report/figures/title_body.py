@@ -1,50 +1,45 @@
 """What the body of a question adds to its title, as table 5 of Lei et al. (NAACL 2016)."""
 
-from askonce.bench.report.blocks import Block, Grid
+from askonce.bench.report.blocks import Block, Table
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.figures.average_rank import last_of_each
-from askonce.bench.report.figures.pooling_pretraining import (
-    METRICS,
-    POOLING,
+from askonce.bench.report.results import ResultTable, last_tables
+from askonce.bench.report.variants import (
+    ENCODER_METRICS,
     Key,
-    alike,
-    encoders,
-    pretrained,
-    values,
+    Variant,
+    count_prefix,
+    differs,
+    encoder_values,
+    encoder_variants,
 )
-from askonce.bench.report.results import ResultTable, tables
-from askonce.bench.report.variants import Variant, differs
 from askonce.bench.store import Store
 
-FIELDS = "model.fields"
 ABOUT = (
-    "The same encoder reading titles alone, or titles and bodies, mean ± standard deviation over "
-    "seeds on test; after table 5 of Lei et al. (NAACL 2016). * the body changes MAP beyond chance "
+    "The same encoder reading only titles, or titles and bodies, mean ± standard deviation over "
+    "seeds on test; after table 5 of Lei et al. (NAACL 2016). * the body changes MAP significantly "
     "(paired randomisation over questions, p < 0.05). In brackets: the paper's number on other "
     "data."
 )
+HEADER = ("model", "pooling", "pre-trained", "reads", "seeds", *ENCODER_METRICS, "paper's MAP")
 
 
 @FIGURES.add("title-body")
 def title_body(store: Store) -> list[Block]:
-    """A table for each dataset on which an encoder was run with titles alone too."""
-    return [block for table in last_of_each(tables(store)) if (block := _grid(table))]
+    """A table for each dataset on which an encoder was also run with titles only."""
+    return [block for table in last_tables(store) if (block := _table(table)) is not None]
 
 
-def _grid(table: ResultTable) -> Block | None:
-    found = encoders(table, _place, POOLING, FIELDS)
-    found = {key: line for key, line in found.items() if alike(found, key[:3]) > 1}
-    if not found:
-        return None
+def _table(table: ResultTable) -> Block | None:
+    every = encoder_variants(table, _key, "model.pooling", "model.fields")
+    shown = {key: result for key, result in every.items() if count_prefix(every, key[:3]) > 1}
     rows = []
-    for key, line in found.items():
-        title = found.get((*key[:3], "title"))
-        changed = key[3] == "both" and title is not None and differs(title, line, "MAP")
-        rows.append([*key, str(line.seeds), *values(line, " *" if changed else "")])
-    header = ["model", "pooling", "pre-trained", "reads", "seeds", *METRICS, "paper's MAP"]
-    return Grid(f"Title and body: {table.dataset}", ABOUT, header, rows)
+    for key, result in shown.items():
+        title = shown.get((*key[:3], "title"))
+        changed = key[3] == "both" and title is not None and differs(title, result, "MAP")
+        rows.append([*key, str(result.seeds), *encoder_values(result, " *" if changed else "")])
+    return Table(f"Title and body: {table.dataset}", ABOUT, HEADER, rows) if rows else None
 
 
-def _place(variant: Variant) -> Key:
+def _key(variant: Variant) -> Key:
     options = variant.options
-    return variant.model, options["pooling"], pretrained(variant), options["fields"]
+    return variant.model, options["pooling"], variant.pretrained, options["fields"]

@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 
-from askonce.archive import Snapshot
 from askonce.index.lexical import LexicalIndex
-from askonce.ranking.fit_votes import Ranking, conditional_slopes, fit_votes
-from askonce.ranking.votes import doublings
-from askonce.training.archive.fit_calibration import Evidence, fit, gather, judge
-from askonce.training.archive.search import Found
-from askonce.types import Pool, Post
+from askonce.ranking.calibration import (
+    Evidence,
+    ShownList,
+    fit_calibration,
+    gather_evidence,
+    judge_calibration,
+)
+from askonce.ranking.fusion import Fusion
+from askonce.ranking.stages import Candidates
+from askonce.ranking.votes import VotedList, conditional_slopes, doublings, fit_votes
+from askonce.types import Post
 
 
 def evidence(count=20_000, seed=1):
@@ -22,11 +27,11 @@ def evidence(count=20_000, seed=1):
 
 
 def test_the_law_is_found():
-    calibration = fit(evidence())
+    calibration = fit_calibration(evidence())
     assert calibration.intercept == pytest.approx(-8, abs=0.4)
     assert calibration.slopes["bm25"] == pytest.approx(0.5, abs=0.03)
     assert calibration.slopes["vectors"] == pytest.approx(0, abs=0.06)
-    judged = judge(calibration, evidence(seed=2))
+    judged = judge_calibration(calibration, evidence(seed=2))
     assert judged["ECE"] < 0.01
     assert judged["Brier"] < judged["Brier of the prior"]
     for tenth in (0.1, 0.5, 0.8):
@@ -36,7 +41,7 @@ def test_the_law_is_found():
 def test_the_mean_probability_is_the_prior():
     known = evidence(2000)
     known = Evidence(known.names, known.scores, known.same, 1 + 9 * (1 - known.same))
-    calibration = fit(known)
+    calibration = fit_calibration(known)
     told = [
         calibration.probability(dict(zip(known.names, row, strict=True))) for row in known.scores
     ]
@@ -46,22 +51,21 @@ def test_the_mean_probability_is_the_prior():
 def test_no_score_speaks_against_a_candidate():
     known = evidence(2000)
     turned = Evidence(known.names, -known.scores, known.same, known.weight)
-    slopes = fit(turned).slopes
+    slopes = fit_calibration(turned).slopes
     assert all(slope >= 0 for slope in slopes.values())
     assert slopes["bm25"] == 0
 
 
-def shown(query, texts, labels, bm25):
-    posts = tuple(Post(f"p{n}", text) for n, text in enumerate(texts))
-    pool = Pool(Post("q", query), posts, tuple(labels))
-    return Found(pool, {"bm25": np.array(bm25, float)})
+def shown(query, texts, right, bm25):
+    posts = {f"p{n}": Post(f"p{n}", text) for n, text in enumerate(texts)}
+    candidates = Candidates(list(posts), {"bm25": np.array(bm25, float)})
+    return ShownList(query, Fusion().join(candidates), right, 2.0), posts
 
 
-def test_gather_takes_what_is_shown_and_no_unmarked_copy():
-    index = LexicalIndex()
+def test_evidence_is_what_is_shown_and_no_unmarked_copy():
     texts = ["the flat tyres", "a flat tyre repaired", "tyres"]
-    one = shown("flat tyre", texts, [0, 1, 0], [3, 2, 1])
-    known = gather([one], [one.scores["bm25"]], [2.0], index)
+    one, posts = shown("flat tyre", texts, {"p1"}, [3, 2, 1])
+    known = gather_evidence([one], posts, LexicalIndex().terms)
     assert known.names == ("bm25", "shared")
     assert known.scores[:, 0].tolist() == [2, 1]  # the first has the same words: no evidence
     assert known.scores[:, 1].tolist() == [2 / 3, 0.5]  # of words that carry meaning
@@ -71,9 +75,9 @@ def test_gather_takes_what_is_shown_and_no_unmarked_copy():
 
 
 def test_nothing_marked_gives_no_evidence():
-    one = shown("flat tyre", ["a chain", "a tyre"], [0, 0], [2, 1])
-    assert gather([one], [one.scores["bm25"]], [1.0], LexicalIndex()) is None
-    assert gather([], [], [], LexicalIndex()) is None
+    one, posts = shown("flat tyre", ["a chain", "a tyre"], set(), [2, 1])
+    assert gather_evidence([one], posts, LexicalIndex().terms) is None
+    assert gather_evidence([], {}, LexicalIndex().terms) is None
 
 
 def rankings(of_score, of_votes, count=2000, seed=1):
@@ -83,21 +87,19 @@ def rankings(of_score, of_votes, count=2000, seed=1):
         scores, votes = rng.normal(size=20), rng.integers(0, 6, 20).astype(float)
         logits = of_score * scores + of_votes * votes
         right = rng.choice(20, p=np.exp(logits) / np.exp(logits).sum())
-        found.append(Ranking(scores, votes, np.arange(20) == right))
+        found.append(VotedList(scores, votes, np.arange(20) == right))
     return found
 
 
 def voted(accepted, others, questions=30):
-    """Questions whose accepted answer has so many votes, and their other answers."""
-    posts = {f"q{n}": Post(f"q{n}", "why") for n in range(questions)}
-    answers = {}
-    for n in range(questions):
-        for k, votes in enumerate([accepted, *others]):
-            name = f"a{n}-{k}"
-            answers[name] = Post(
-                name, body="so", kind="answer", parent=f"q{n}", score=votes, accepted=k == 0
-            )
-    return Snapshot("voted", posts, answers)
+    """The answers of questions whose accepted answer has so many votes, and the others these."""
+    return [
+        [
+            Post(f"a{n}-{k}", kind="answer", parent=f"q{n}", score=votes, accepted=k == 0)
+            for k, votes in enumerate([accepted, *others])
+        ]
+        for n in range(questions)
+    ]
 
 
 def test_slopes_of_score_and_votes_are_found():
