@@ -67,7 +67,7 @@ class DirectionalLSTM(nn.Module):
 def _layer(lstm: nn.LSTM, layer: int, vectors: Tensor) -> Tensor:
     """One layer of a stack: states (B, T, H) of its inputs."""
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    weights = [lstm.get_parameter(f"{name}_l{layer}") for name in names]
+    weights: list[Tensor] = [lstm.get_parameter(f"{name}_l{layer}") for name in names]
     start = [vectors.new_zeros(1, len(vectors), lstm.hidden_size)] * 2
     # biases, one layer, no dropout between layers, one direction, batch first
     return torch.lstm(vectors, start, weights, True, 1, 0.0, lstm.training, False, True)[0]
