@@ -38,13 +38,12 @@ def read(arrays: Arrays, text: list[int]) -> tuple[list, list]:
     single = []
     for number, pool in enumerate(POOLS[:2]):
         for width in (1, 2):
-            name = f"per_dimension.{number}.{width - 1}.convolution"
-            weight = arrays[f"{name}.weight"].reshape(DIM, 3, width)
-            bias = arrays[f"{name}.bias"].reshape(DIM, 3)
+            name = f"per_dimension.{number}.{width - 1}"
+            weight, bias = arrays[f"{name}.weight"], arrays[f"{name}.bias"]  # (D, w, F), (D, 1, F)
             around = [w.reshape(width, DIM) for w in windows(words, width, width - 1, width - 1)]
             for f in range(3):
                 values = [
-                    [np.tanh(weight[d, f] @ w[:, d] + bias[d, f]) for d in range(DIM)]
+                    [np.tanh(weight[d, :, f] @ w[:, d] + bias[d, 0, f]) for d in range(DIM)]
                     for w in around
                 ]
                 single.append(pool(np.array(values), 0))

@@ -5,7 +5,7 @@ filters as a word vector has values, so that pooled words (width ∞) compare wi
 Windows may reach over both ends of the text, as in the later code of the authors' group.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,7 +26,8 @@ def masked_min(states: Tensor, mask: Tensor) -> Tensor:
     return -masked_max(-states, mask)  # (B, D)
 
 
-POOLINGS = (masked_max, masked_min, masked_mean)  # of holistic filters
+Pooling = Callable[[Tensor, Tensor], Tensor]  # values (B, L, D) and mask (B, L) give (B, D)
+POOLINGS: tuple[Pooling, ...] = (masked_max, masked_min, masked_mean)  # of holistic filters
 PER_DIMENSION_POOLINGS = POOLINGS[:2]
 
 
@@ -40,21 +41,30 @@ def compared_fully(a: Tensor, b: Tensor) -> Tensor:
     return torch.cat([compared(a, b), (a - b).abs()], dim=-1)
 
 
-class PerDimensionConvolution(nn.Module):
-    """Filters that each read windows of one value of the word vectors."""
+class PerDimensionFilters(nn.Module):
+    """Filters that each read windows of one value of the word vectors.
+
+    One batched product over the values: its backward pass took a third of that of a convolution in
+    groups on CPU.
+    """
 
     def __init__(self, dim: int, filters: int, width: int) -> None:
         super().__init__()
         self.width = width
-        self.convolution = nn.Conv1d(dim, dim * filters, width, padding=width - 1, groups=dim)
+        bound = width**-0.5
+        self.weight = nn.Parameter(torch.empty(dim, width, filters).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(dim, 1, filters).uniform_(-bound, bound))
 
-    def forward(self, vectors: Tensor) -> Tensor:
-        """Values (B, L, D · filters) at every window of vectors (B, T, D) that holds a word."""
-        return self.convolution(vectors.mT).mT
-
-    def window_mask(self, mask: Tensor) -> Tensor:
-        """True (B, L) for the windows of the text, given its real words (B, T)."""
-        return F.pad(mask, (self.width - 1, 0), value=True)
+    def forward(self, vectors: Tensor, mask: Tensor, pool: Pooling) -> Tensor:
+        """Pooled values (B, F, D) of vectors (B, T, D) over all windows that hold a word."""
+        margin = self.width - 1
+        windows = F.pad(vectors, (0, 0, margin, margin)).unfold(1, self.width, 1)  # (B, L, D, w)
+        batch, length, dim = windows.shape[:3]
+        rows = windows.permute(2, 0, 1, 3).reshape(dim, batch * length, self.width)
+        values = torch.baddbmm(self.bias, rows, self.weight).view(dim * batch, length, -1)
+        real = F.pad(mask, (margin, 0), value=True).repeat(dim, 1)  # (D · B, L)
+        # tanh may wait for the greatest or smallest value
+        return pool(values, real).view(dim, batch, -1).permute(1, 2, 0).tanh()
 
 
 class MultiPerspective(PairMatcher):
@@ -77,9 +87,7 @@ class MultiPerspective(PairMatcher):
             for _ in POOLINGS
         )
         self.per_dimension = nn.ModuleList(
-            nn.ModuleList(
-                PerDimensionConvolution(dim, config.per_dimension, width) for width in widths
-            )
+            nn.ModuleList(PerDimensionFilters(dim, config.per_dimension, width) for width in widths)
             for _ in PER_DIMENSION_POOLINGS
         )
 
@@ -106,15 +114,12 @@ class MultiPerspective(PairMatcher):
         ]
         single = [
             [
-                # tanh may wait for the greatest or smallest value
-                pool(filters(vectors), filters.window_mask(view.mask)).tanh()  # (B, D · F)
-                for filters in cast(Iterable[PerDimensionConvolution], block)
+                filters(vectors, view.mask, pool)  # (B, F, D)
+                for filters in cast(Iterable[PerDimensionFilters], block)
             ]
             for pool, block in zip(PER_DIMENSION_POOLINGS, self.per_dimension, strict=True)
         ]
-        values = stacked(single)  # (B, 2, W, D · F)
-        by_filter = values.view(*values.shape[:-1], self.input_dim, -1).mT  # (B, 2, W, F, D)
-        return States(view, per_text={"holistic": stacked(holistic), "single": by_filter})
+        return States(view, per_text={"holistic": stacked(holistic), "single": stacked(single)})
 
     def joined(self, query: States, candidate: States, features: Tensor) -> Tensor:
         """All comparisons (B, joined_dim), and the features."""
@@ -128,7 +133,7 @@ class MultiPerspective(PairMatcher):
 
 
 def stacked(rows: Iterable[Iterable[Tensor]]) -> Tensor:
-    """Tensors (B, D) in rows as (B, rows, columns, D)."""
+    """Tensors (B, ...) in rows as (B, rows, columns, ...)."""
     return torch.stack([torch.stack(list(row), dim=1) for row in rows], dim=1)
 
 
