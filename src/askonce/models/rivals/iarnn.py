@@ -67,7 +67,7 @@ class IARNN(PairMatcher):
     class Config(PairConfig):
         """Settings; the size is ours."""
 
-        attention: Literal["word", "context", "gate"] = "gate"  # the paper's best on TrecQA
+        attention: Literal["word", "context", "gate"] = "gate"
         dim: int = 150  # d
         dropout: float = 0.2  # on word vectors
 
