@@ -11,10 +11,11 @@ import json
 import os
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from askonce.data.benchmarks import load_dataset
+from askonce.training.events import Epoch, Event
 from askonce.training.prepare import untrained
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.recipe import Recipe, TextSettings
@@ -68,10 +69,10 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def progress(kind: str, figures: dict[str, Any]) -> None:
+def progress(event: Event) -> None:
     """One line for each epoch."""
-    if kind == "epoch":
-        print(json.dumps(figures), file=sys.stderr)
+    if isinstance(event, Epoch):
+        print(json.dumps(asdict(event)), file=sys.stderr)
 
 
 if __name__ == "__main__":

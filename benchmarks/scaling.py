@@ -10,7 +10,7 @@ from torch.profiler import ProfilerActivity
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Matcher
 from askonce.text.batch import Batch, TokenIds
-from askonce.training.denormals import flushed_denormals
+from askonce.training.epochs import flushed_denormals
 
 LENGTHS, BATCHES = (25, 50, 100, 200, 400), (1, 8, 64, 512)
 CPU = ProfilerActivity.CPU

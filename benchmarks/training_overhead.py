@@ -23,8 +23,8 @@ from timing import ratio
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
-from askonce.training.epochs import OPTIMISERS, group_losses, train
 from askonce.training.events import Epoch, Event, Step
+from askonce.training.fine_tuning import OPTIMISERS, group_losses, train
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.training.sampling import GroupSampler
 from askonce.types import Dataset, Pool, Post

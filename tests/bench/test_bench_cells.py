@@ -2,23 +2,26 @@
 
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
 from askonce.bench.cell import run_cell
 from askonce.bench.data import bench_data, quick_sample
 from askonce.bench.plan import Bench, CellPlan, default_names, planned_rows, row_of
-from askonce.bench.rows.cross_encoder import _placed
+from askonce.bench.rows import cross_encoder
+from askonce.bench.rows.cross_encoder import CrossSettings, _placed
 from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
 from askonce.bench.run import epoch_line
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.files import locked
-from askonce.training.events import Epoch, ignore
+from askonce.training.events import Epoch, Step, ignore
 from askonce.types import Dataset, Pool, Post
 
-PRETRAIN = "\n[pretrain]\nepochs = 2\n"
+PRETRAIN = "\n[pretrain]\nepochs = 3\nrate = 0.1\n"  # enough to rank dev better than epoch 0
 
 
 def cell(setup, model, seed=1):
@@ -29,19 +32,19 @@ def cell(setup, model, seed=1):
 def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, place, recipe_writer):
     recipe_writer(place, "rcnn", PRETRAIN)
     with_, without = cell(setup, "rcnn"), cell(setup, "rcnn@pretrain=false")
-    assert [record["epoch"] for record in with_.pretraining()] == [0, 1, 2]
+    assert [record["epoch"] for record in with_.pretraining()] == [0, 1, 2, 3]
     assert with_.facts["pretrain_seconds"] > 0
     assert without.pretraining() == []
     assert without.settings["row"]["pretrain"] is None
     assert with_.run("test") != without.run("test")
-    longer = cell(setup, "rcnn@pretrain.epochs=3")
-    assert len(longer.pretraining()) == 4
+    longer = cell(setup, "rcnn@pretrain.epochs=4")
+    assert len(longer.pretraining()) == 5
 
 
 def test_a_variant_is_a_row_of_its_own(setup):
     small = cell(setup, "hyperqa@model.dim=5@train.epochs=1")
     assert small.settings["row"]["recipe"]["options"]["dim"] == 5
-    assert len(small.curve()) == 1
+    assert len(small.curve()) == 2
     assert Store(setup.store).cell("csv", "hyperqa", 1) is None
 
 
@@ -51,7 +54,7 @@ def test_what_a_run_with_other_settings_left_is_not_used(setup, place, recipe_wr
     shutil.move(first.folder, part)
     (part / "settings.json").write_text('{"other": 1}')
     recipe_writer(place, "hyperqa", epochs=2)
-    assert len(cell(setup, "hyperqa").curve()) == 2
+    assert len(cell(setup, "hyperqa").curve()) == 3
 
 
 def test_two_benches_are_not_at_work_on_one_cell(setup):
@@ -177,8 +180,11 @@ def test_a_recipe_file_is_a_row(setup, place):
         row_of(str(path), "wikiqa", setup.recipes)
 
 
-def test_a_cross_encoder_is_tuned_from_any_checkpoint(setup, place):
+@pytest.fixture
+def bert(place):
+    """A folder with a tiny transformer."""
     transformers = pytest.importorskip("transformers")
+    torch.manual_seed(1)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "how", "to", "fix", "glue", "on", "sell"]
     (place / "vocab.txt").write_text("\n".join([*words, *(f"part{n}" for n in range(12))]))
     folder = place / "bert"
@@ -188,10 +194,35 @@ def test_a_cross_encoder_is_tuned_from_any_checkpoint(setup, place):
         intermediate_size=16,
     )  # fmt: skip
     transformers.BertModel(config).save_pretrained(folder)
-    found = cell(setup, f"cross-encoder:{folder}")
+    return folder
+
+
+def test_a_cross_encoder_is_tuned_from_any_checkpoint(setup, bert):
+    found = cell(setup, f"cross-encoder:{bert}")
     assert found.kind == "transformer"
-    assert found.facts["best_epoch"] in (1, 2, 3)
+    assert found.facts["best_epoch"] in (0, 1, 2, 3)
     assert found.figures["test"]["metrics"]["MAP"] > 0.4
+    assert sorted(path.name for path in (found.folder / "tuning").iterdir()) == ["metrics.jsonl"]
+
+
+def test_an_interrupted_cross_encoder_resumes(setup, bert, monkeypatch):
+    monkeypatch.setattr(cross_encoder, "CrossSettings", partial(CrossSettings, rate=1e-2))
+    row = f"cross-encoder:{bert}"
+    whole = cell(setup, row)
+    scores, best = whole.run("test"), whole.facts["best_epoch"]
+    assert best > 0, "or this says nothing about resumed weights"
+    shutil.rmtree(whole.folder)
+
+    def stop(event):
+        if isinstance(event, Step) and event.epoch == 2 and event.done < event.total:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run_cell(CellPlan(setup, "csv", row, 1), stop)
+    events = []
+    resumed = run_cell(CellPlan(setup, "csv", row, 1), events.append)
+    assert [event.epoch for event in events if isinstance(event, Epoch)] == [2, 3]
+    assert (resumed.run("test"), resumed.facts["best_epoch"]) == (scores, best)
 
 
 def test_of_large_pools_the_cross_encoder_reads_what_bm25_puts_on_top():

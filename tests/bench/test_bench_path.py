@@ -60,7 +60,7 @@ def test_the_whole_path(place, setup, recipe_writer):
     assert {name for name in first if first[name] != second[name]} == {
         name for name in first if "hyperqa" in name
     }
-    assert len(next(store.cells("csv", "hyperqa")).curve()) == 4
+    assert len(next(store.cells("csv", "hyperqa")).curve()) == 5
     with pytest.raises(AskonceError, match="holds full figures"):
         run_bench(replace(plan, setup=replace(setup, quick=True)), said.append)
     report_is_whole(place)
@@ -86,7 +86,7 @@ def cells_are_whole(store: Store) -> None:
         assert report.values("MAP") == pytest.approx(cell.values("test", "MAP"))
     cell = store.cell("csv", "hyperqa", 2)
     assert cell.settings["row"]["recipe"]["train"]["epochs"] == 3
-    assert [record["epoch"] for record in cell.curve()] == [1, 2, 3]
+    assert [record["epoch"] for record in cell.curve()] == [0, 1, 2, 3]
     assert not (cell.ranker / "checkpoint").exists()
     assert len(Ranker.load(cell.ranker).rank("fix part3", ["glue part3 on", "sell"])) == 2
     other = store.cell("csv", "hyperqa", 1)

@@ -46,7 +46,7 @@ def test_train_then_use_the_ranker(askonce, place, tmp_path):
     summary = json.loads(shown.stdout)
     assert set(summary["figures"]["dev"]) == {"hyperqa", "bm25"}
     assert summary["best_epoch"] >= 1
-    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 3
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 4
 
     from askonce import Ranker
 

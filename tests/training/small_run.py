@@ -22,8 +22,8 @@ from lightning_fabric import Fabric
 from askonce.models import MODELS
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
-from askonce.training.epochs import Outcome, train
 from askonce.training.events import Event, OnEvent, ignore
+from askonce.training.fine_tuning import Outcome, train
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
     LanguageModelSettings,
@@ -136,7 +136,7 @@ def main() -> None:
     wait = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
 
     def on_event(event: Event) -> None:
-        sys.stdout.write(f"{type(event).__name__} {event.epoch}\n")
+        sys.stdout.write(f"{type(event).__name__} {getattr(event, 'epoch', '')}\n")
         sys.stdout.flush()
         time.sleep(wait)
 

@@ -12,15 +12,15 @@ from safetensors.torch import load_file
 
 from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
+from askonce.training.batches import shuffled
 from askonce.training.events import Epoch, Step
 from askonce.training.prepare import untrained
 from askonce.training.pretraining.encoder_decoder import (
     PretrainSettings,
     contexts,
     pretrain,
-    shuffled,
 )
-from askonce.training.pretraining.figures import Coded, HeldOut, last_states
+from askonce.training.pretraining.figures import EncodedExample, HeldOut, last_states
 from askonce.training.pretraining.pairs import pretraining_pairs
 from askonce.training.recipe import Recipe, TextSettings
 from tests.training.small_forum import forum, help_desk, make
@@ -54,8 +54,8 @@ def timeless(history):
 
 
 def test_unigram_perplexity_by_hand():
-    train = [Coded(*(np.array(row) for row in ([2], [2], [2, 2, 3])))]
-    heldout = HeldOut([Coded(*(np.array(row) for row in ([4], [4], [2, 4])))])
+    train = [EncodedExample(*(np.array(row) for row in ([2], [2], [2, 2, 3])))]
+    heldout = HeldOut([EncodedExample(*(np.array(row) for row in ([4], [4], [2, 4])))])
     # of 4 + 5 counts: word 2 has 3, word 4 has 1, the end has 2
     expected = (3 / 9 * 1 / 9 * 2 / 9) ** (-1 / 3)
     assert heldout.unigram_perplexity(train, 5) == pytest.approx(expected)
@@ -84,7 +84,7 @@ def test_dev_is_ranked_by_the_last_states_of_titles(tmp_path):
     dataset = forum()
     history = run(tmp_path, dataset=dataset)
     loaded = Ranker.load(tmp_path)
-    best = max(history[1:], key=lambda record: record["dev"]["MRR"])
+    best = max(history, key=lambda record: record["dev"]["MRR"])
     reciprocal = []
     for pool in dataset.split("dev"):
         posts = [pool.query, *pool.candidates]
@@ -106,18 +106,21 @@ def test_each_batch_makes_two_updates(tmp_path):
 
 
 def test_contexts_are_titles_then_bodies_where_there_are_any():
-    one = Coded(*(np.array(row) for row in ([2], [3, 4], [5])))
-    two = Coded(*(np.array(row) for row in ([6], [], [7])))
+    one = EncodedExample(*(np.array(row) for row in ([2], [3, 4], [5])))
+    two = EncodedExample(*(np.array(row) for row in ([6], [], [7])))
     titles, bodies = contexts([one, two])
-    assert [text.tolist() for text in titles[0]] == [[2], [6]]
-    assert [text.tolist() for text in bodies[0]] == [[3, 4]]
-    assert [text.tolist() for text in bodies[1]] == [[5]]
+    assert [(text.tolist(), target.tolist()) for text, target in titles] == [([2], [5]), ([6], [7])]
+    assert [(text.tolist(), target.tolist()) for text, target in bodies] == [([3, 4], [5])]
 
 
 def test_an_epoch_has_every_example_once():
-    rows = [Coded(np.array([n]), np.arange(n % 5), np.array([n])) for n in range(1000)]
+    rows = [EncodedExample(np.array([n]), np.arange(n % 5), np.array([n])) for n in range(1000)]
     for seed in ((1, 1), (1, 2)):
-        found = [e.title[0] for batch in shuffled(rows, 16, seed) for e in batch]
+        found = [
+            e.title[0]
+            for batch in shuffled(rows, 16, lambda row: len(row.body), seed)
+            for e in batch
+        ]
         assert sorted(found) == list(range(1000))
         assert found != sorted(found)
 
@@ -132,13 +135,13 @@ def test_the_folder_holds_the_encoder_of_the_best_epoch(name, tmp_path):
         if isinstance(event, Epoch) and event.best:
             states.append(last_states(ranker.model, texts))
 
-    settings = PretrainSettings(epochs=2, batch_size=32)
+    settings = PretrainSettings(epochs=2, batch_size=32, rate=1e-2)
     history = pretrain(ranker, dataset, settings, tmp_path, on_event)
     loaded = Ranker.load(tmp_path)
     assert torch.equal(last_states(loaded.model, texts), states[-1])
     assert not torch.allclose(states[-1], states[0], atol=1e-3)
     assert torch.equal(loaded.model.words.weight, make(name, dataset).model.words.weight)
-    assert loaded.card["dev MRR of titles"] == round(max(r["dev"]["MRR"] for r in history[1:]), 4)
+    assert loaded.card["dev MRR of titles"] == round(max(r["dev"]["MRR"] for r in history), 4)
 
 
 class Stopped(Exception):

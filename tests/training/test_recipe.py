@@ -5,7 +5,7 @@ import pytest
 
 from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, ConfigError, DataError, UnknownName
-from askonce.training.epochs import train
+from askonce.training.fine_tuning import train
 from askonce.training.prepare import every_post, untrained, word_vectors
 from askonce.training.recipe import Recipe, TextSettings, read_recipe, recipe_of
 from askonce.types import Dataset, Pool, Post
@@ -131,7 +131,9 @@ def vectors(tmp_path):
 @pytest.mark.parametrize("kind", ["file", "fused"])
 def test_vectors_of_another_dimension_than_the_recipe_says(kind, small, vectors):
     told = recipe_of({"model": "hyperqa", "text": {"vectors": kind, "dim": 100}})
-    with pytest.raises(ConfigError, match=r"text\.dim = 100, but the vectors of .* have 5 numbers"):
+    with pytest.raises(
+        ConfigError, match=r"text\.dim = 100, but the vectors of .* have 5 dimensions"
+    ):
         untrained(told, small.made(), vectors)
 
 

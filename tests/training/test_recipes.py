@@ -27,3 +27,9 @@ def test_every_value_of_a_range_is_allowed(path):
     for key, values in read_space(path).items():
         for value in values:
             read_recipe(path, [f"{key}={value}"])
+
+
+@pytest.mark.parametrize("path", [path for path in RECIPES if path.stem == "cosineqa"])
+def test_margins_of_cosines_lie_between_0_and_1(path):
+    margins = [read_recipe(path).train.margin, *read_space(path).get("train.margin", [])]
+    assert all(0 < margin <= 1 for margin in margins)

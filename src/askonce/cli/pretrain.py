@@ -1,4 +1,4 @@
-"""``askonce pretrain``: an encoder, or CABIN's language models, from texts without labels."""
+"""``askonce pretrain``: train an encoder, or CABIN's language models, without labels."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,16 +18,17 @@ from askonce.training.events import Phase
 
 
 def command(
-    recipe: Annotated[Path, typer.Argument(help="A TOML file of recipes/; its [pretrain] table.")],
+    recipe: Annotated[Path, typer.Argument(help="A TOML recipe with a [pretrain] table.")],
     data: DataFolder,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the run; default runs/pretrain-RECIPE.")
+        Path | None,
+        typer.Option("--out", help="Output folder; else runs/pretrain-DATASET-MODEL."),
     ] = None,
     changes: Changes = None,
     vectors: Vectors = None,
     json: JsonFlag = False,
 ) -> None:
-    """Learn from texts alone, then `askonce train-recipe --start FOLDER`; a stopped run goes on."""
+    """Pre-train on texts alone, for `askonce train-recipe --start`; a stopped run resumes."""
     from askonce.data.benchmarks import load_dataset
     from askonce.training.pretraining.run import pretrain_recipe
     from askonce.training.recipe import dataset_of, read_recipe, read_table
@@ -35,7 +36,7 @@ def command(
     chosen = read_recipe(recipe, changes or [])
     name = dataset_of(chosen, recipe)
     folder = out or Path("runs") / f"pretrain-{name}-{chosen.model}"
-    table = read_table(recipe, "pretrain", changes or [])
+    table = read_table(recipe, "pretrain", changes or []) or {}
     with training_progress() as on_event:
         on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)

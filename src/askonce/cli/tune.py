@@ -1,4 +1,4 @@
-"""``askonce tune``: the best of a recipe's ranges, chosen on dev."""
+"""``askonce tune``: search the ranges of a recipe on dev."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,15 +12,15 @@ from askonce.cli.training_progress import Changes, Vectors, training_progress
 def command(
     recipe: Annotated[Path, typer.Argument(help="A TOML file with a [tune] table of ranges.")],
     data: DataFolder,
-    trials: Annotated[int, typer.Option("--trials", min=1, help="Trials in all.")] = 20,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Number of trials.")] = 20,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the search; default runs/tune-RECIPE.")
+        Path | None, typer.Option("--out", help="Output folder; else runs/tune-DATASET-MODEL.")
     ] = None,
     changes: Changes = None,
     vectors: Vectors = None,
     json: JsonFlag = False,
 ) -> None:
-    """Search the ranges of a recipe on dev; the same command goes on with a stopped search."""
+    """Search the ranges of a recipe on dev; run the same command to resume a search."""
     from askonce.data.benchmarks import load_dataset
     from askonce.training.recipe import dataset_of, read_recipe
     from askonce.training.tuning import tune

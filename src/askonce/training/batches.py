@@ -1,8 +1,9 @@
-"""Groups as tensors: each text is read once, however many pairs of the batch it stands in."""
+"""Batches of groups as tensors; a text is read once, however many pairs of the batch have it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -13,7 +14,31 @@ from askonce.text.batch import Batch, TokenIds
 from askonce.training.sampling import Group, Right
 from askonce.types import Post
 
-BUCKET = 20  # batches whose groups are sorted by length together; more would tie length to order
+BUCKET = 20  # batches sorted by length together; more would leave less of the order to chance
+Item = TypeVar("Item")
+
+
+def slices(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    """Consecutive parts of this size; the last one may be smaller."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def bucketed(
+    items: Sequence[Item], size: int, length: Callable[[Item], int], rng: np.random.Generator
+) -> list[Sequence[Item]]:
+    """Batches of items of similar length, in random order."""
+    batches: list[Sequence[Item]] = []
+    for bucket in slices(items, BUCKET * size):
+        batches += slices(sorted(bucket, key=length), size)
+    return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def shuffled(
+    items: Sequence[Item], size: int, length: Callable[[Item], int], seed: tuple[int, int]
+) -> list[Sequence[Item]]:
+    """Like ``bucketed``, after shuffling the items."""
+    rng = np.random.default_rng(seed)
+    return bucketed([items[index] for index in rng.permutation(len(items))], size, length, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +47,10 @@ class GroupBatch:
 
     queries: Batch
     candidates: Batch
-    query_of: Tensor  # (P,), place of each pair's query
+    query_of: Tensor  # (P,), row of each pair's query
     candidate_of: Tensor  # (P,)
     labels: Tensor  # (G, C)
-    mask: Tensor  # (G, C), True at P places, in the order of the pairs
+    mask: Tensor  # (G, C), True for the P pairs, in their order
 
     def to(self, device: torch.device | str) -> "GroupBatch":
         """The same groups on another device."""
@@ -37,14 +62,14 @@ class GroupBatch:
 
 
 class GroupScorer(nn.Module):
-    """Scores of the groups of a batch, by any model."""
+    """Scores the groups of a batch with any model."""
 
     def __init__(self, model: Matcher) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, batch: GroupBatch) -> Tensor:
-        """Scores (G, C); zero where a group has no candidate."""
+        """Scores (G, C); zero outside the mask."""
         query = self.model.read(batch.queries, "query").select(batch.query_of)
         candidate = self.model.read(batch.candidates, "candidate").select(batch.candidate_of)
         scores = self.model.match(query, candidate)  # (P,)
@@ -52,33 +77,27 @@ class GroupScorer(nn.Module):
 
 
 class Collator:
-    """Makes batches of groups; keeps each post's numbers, since every epoch needs them again."""
+    """Makes batches of groups; caches the token ids of posts for later epochs."""
 
     def __init__(self, numbers: Callable[[Post], TokenIds], right: Mapping[str, Right]) -> None:
         self._encode = numbers
-        self._right = right  # by id of the query
-        # apart, since a query and a candidate may share an id
+        self._right = right  # by query id
+        # two caches, since a query and a candidate may have the same id
         self._queries: dict[str, TokenIds] = {}
         self._candidates: dict[str, TokenIds] = {}
         self._lengths: dict[str, int] = {}  # of candidates
 
-    def batches(self, groups: Sequence[Group], size: int, seed: int) -> Iterator[list[Group]]:
-        """Groups of like length together, the batches themselves in random order."""
-        rng = np.random.default_rng(seed)
-        chunks: list[list[Group]] = []
-        for start in range(0, len(groups), BUCKET * size):
-            some = sorted(groups[start : start + BUCKET * size], key=self._length)
-            chunks += [some[i : i + size] for i in range(0, len(some), size)]
-        for place in rng.permutation(len(chunks)):
-            yield chunks[place]
+    def batches(self, groups: Sequence[Group], size: int, seed: int) -> list[Sequence[Group]]:
+        """Batches of groups of similar length, in random order."""
+        return bucketed(groups, size, self._length, np.random.default_rng(seed))
 
     def collate(
         self, groups: Sequence[Group], among: Sequence[Group] | None = None, others: int = 0
     ) -> GroupBatch:
         """The groups as tensors.
 
-        With ``among``, groups that these are part of, each group has the candidates of them all:
-        what is right for the others is wrong for it. ``others`` limits them to so many.
+        With ``among``, the whole batch that these are part of, each group has the candidates of all
+        groups: those of other groups are negatives. ``others`` limits their number.
         """
         queries, rows = self._read((group.query for group in groups), self._queries)
         listed = chain.from_iterable(group.candidates for group in among or groups)
@@ -101,18 +120,18 @@ class Collator:
     def _all_columns(
         self, groups: Sequence[Group], among: Sequence[Group], others: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A column for each post; what is right for the query but not of its group is left out.
+        """A column for each post; a right post that is not in the query's group is masked out.
 
-        Of all columns, those that follow its own are a group's ``others``: as random as the batch.
+        A group's ``others`` are the columns that follow its own: as random as the batch.
         """
         posts = list({post.id: post for group in among for post in group.candidates}.values())
-        place = {post.id: column for column, post in enumerate(posts)}
+        columns = {post.id: column for column, post in enumerate(posts)}
         labels = np.zeros((len(groups), len(posts)), dtype=np.int64)  # (G, C)
         mask = np.empty((len(groups), len(posts)), dtype=bool)  # (G, C)
         for row, group in enumerate(groups):
             ids, texts = self._right[group.query.id]
             mask[row] = [post.id not in ids and post.text not in texts for post in posts]
-            own = [place[post.id] for post in group.candidates]
+            own = [columns[post.id] for post in group.candidates]
             mask[row, own] = False
             if others:
                 after = np.roll(np.arange(len(posts)), -own[-1])
@@ -130,28 +149,28 @@ class Collator:
         return max([lengths[post.id] for post in group.candidates])
 
     def _read(
-        self, posts: Iterable[Post], kept: dict[str, TokenIds]
+        self, posts: Iterable[Post], cache: dict[str, TokenIds]
     ) -> tuple[list[TokenIds], list[int]]:
-        """The distinct posts as numbers, and for each post its place among them."""
-        place: dict[str, int] = {}
+        """The token ids of the distinct posts, and each post's row among them."""
+        row_of: dict[str, int] = {}
         distinct: list[TokenIds] = []
-        places = []
+        rows = []
         for post in posts:
-            where = place.setdefault(post.id, len(distinct))
-            if where == len(distinct):
-                distinct.append(self._numbers(post, kept))
-            places.append(where)
-        return distinct, places
+            row = row_of.setdefault(post.id, len(distinct))
+            if row == len(distinct):
+                distinct.append(self._numbers(post, cache))
+            rows.append(row)
+        return distinct, rows
 
-    def _numbers(self, post: Post, kept: dict[str, TokenIds]) -> TokenIds:
-        found = kept.get(post.id)
-        if found is None:
-            found = kept[post.id] = self._encode(post)
-        return found
+    def _numbers(self, post: Post, cache: dict[str, TokenIds]) -> TokenIds:
+        ids = cache.get(post.id)
+        if ids is None:
+            ids = cache[post.id] = self._encode(post)
+        return ids
 
 
 def _own_columns(groups: Sequence[Group]) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and mask of groups side by side, the candidates of each in its first columns."""
+    """Labels and mask where each group has its own candidates, in its first columns."""
     sizes = np.fromiter((len(group.labels) for group in groups), np.int64, len(groups))  # (G,)
     mask = np.arange(sizes.max()) < sizes[:, None]  # (G, C)
     labels = np.zeros(mask.shape, dtype=np.int64)  # (G, C)

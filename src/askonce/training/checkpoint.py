@@ -1,7 +1,8 @@
-"""The state of a run after an epoch, so that it can go on as if it had never stopped. No pickle."""
+"""The state of a training after an epoch, from which it resumes exactly; no pickle."""
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -16,89 +17,121 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from askonce.errors import AskonceError, DataError
+from askonce.files import replacing
 
 FORMAT = 1
 STATE, TENSORS = "state.json", "tensors.safetensors"
+REMEDY = "remove it to start anew"
+START = "weights to start from"  # the setting that holds their fingerprint
+Record = dict[str, Any]  # one epoch of the history
 
 
 @dataclass
 class Progress:
-    """How far a run has come."""
+    """How far a training has come."""
 
-    epoch: int = 0
+    epoch: int = 0  # the last one finished
     best_epoch: int = 0
-    best_value: float = -1.0
+    best_value: float = -math.inf
     done: bool = False
-    history: list[dict[str, Any]] = field(default_factory=list)  # one record per epoch
+    history: list[Record] = field(default_factory=list)  # one record per epoch, from epoch 0
+    values: list[float] = field(default_factory=list)  # what decides, per epoch
+
+    @property
+    def waiting(self) -> int:
+        """Epochs since the best one of training, which epoch 0 is not part of."""
+        trained = self.values[1:]
+        return len(trained) - 1 - trained.index(max(trained)) if trained else 0
+
+    def add(self, record: Record, value: float) -> bool:
+        """Append an epoch; whether it is the best so far."""
+        self.epoch = record["epoch"]
+        self.history.append(record)
+        self.values.append(value)
+        if best := value > self.best_value:
+            self.best_epoch, self.best_value = self.epoch, value
+        return best
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Tell in one line that the disk is full, or whatever else keeps us from writing there."""
+    """Report a full disk, or any other failure to write, in one line that says how to resume."""
     try:
         yield
     except (OSError, SafetensorError) as error:
         raise AskonceError(
-            f"could not write {str(path)!r} ({error}); the checkpoint before is whole: "
-            "make room and run the same command to go on"
+            f"could not write {str(path)!r} ({error}); the last checkpoint is intact: "
+            "make room and run the same command to resume"
         ) from None
+
+
+def save_weights(path: Path, model: nn.Module) -> None:
+    """Write the weights to a file, replacing it in one step."""
+    with writing(path), replacing(path) as part:
+        save_file(_weights(model), part)
+
+
+def load_weights(path: Path, model: nn.Module) -> None:
+    """Read what ``save_weights`` wrote."""
+    model.load_state_dict(load_file(path))
 
 
 def save(
     folder: Path,
     progress: Progress,
-    recipe: Mapping[str, Any],
+    settings: Mapping[str, Any],
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> None:
-    """Write a checkpoint beside the last one, then put it in its place."""
-    aside, old = _aside(folder, "new"), _aside(folder, "old")
-    state = {"format": FORMAT, "recipe": dict(recipe), "progress": vars(progress)}
+    """Write a checkpoint beside the last one, then rename it into place."""
+    new, old = _beside(folder, "new"), _beside(folder, "old")
+    state = {"format": FORMAT, "recipe": dict(settings), "progress": vars(progress)}
     with writing(folder):
         try:
-            shutil.rmtree(aside, ignore_errors=True)
-            aside.mkdir(parents=True)
-            save_file(_tensors(model, optimizer), aside / TENSORS)
-            (aside / STATE).write_text(json.dumps(state), "utf-8")
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir(parents=True)
+            save_file(_tensors(model, optimizer), new / TENSORS)
+            (new / STATE).write_text(json.dumps(state), "utf-8")
             for name in (TENSORS, STATE):
-                _to_disk(aside / name)
+                _to_disk(new / name)
             if folder.exists():
                 shutil.rmtree(old, ignore_errors=True)
                 os.replace(folder, old)
-            os.replace(aside, folder)
+            os.replace(new, folder)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(new, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def load(
-    folder: Path, recipe: Mapping[str, Any], model: nn.Module, optimizer: torch.optim.Optimizer
+    folder: Path, settings: Mapping[str, Any], model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """Put model and optimiser where the checkpoint left them; a fresh start without one."""
-    old = _aside(folder, "old")
-    place = old if old.is_dir() and not folder.is_dir() else folder  # stopped between two renames
-    if not place.is_dir():
+    """Restore model and optimiser from the checkpoint; without one, leave them as they are."""
+    old = _beside(folder, "old")
+    path = old if old.is_dir() and not folder.is_dir() else folder  # stopped between two renames
+    if not path.is_dir():
         return Progress()
-    state, tensors = _read(place)
-    changed = ", ".join(_differences(json.loads(json.dumps(recipe)), state["recipe"]))
-    if changed:
+    state, tensors = _read(path)
+    names = list(_differences(json.loads(json.dumps(settings)), state["recipe"]))
+    if names:
+        changed = ", ".join(name for name in names if name != START) or START
         raise AskonceError(
             f"{str(folder.parent)!r} holds a run with other settings ({changed}); "
-            "name another folder, or remove this one to start anew"
+            "choose another folder, or remove this one to start again"
         )
     try:
         model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
     except RuntimeError:  # names or shapes of weights differ
         raise AskonceError(
             f"{str(folder.parent)!r} holds a run on other words, vectors or weights to start from; "
-            "name another folder, or remove this one to start anew"
+            "choose another folder, or remove this one to start again"
         ) from None
     _restore(optimizer, tensors)
     return Progress(**state["progress"])
 
 
 def fingerprint(model: nn.Module) -> str:
-    """A short name for all weights of a model, so that a run is not resumed from others."""
+    """A short hash of all weights of a model, so that a run is not resumed from others."""
     digest = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
         digest.update(name.encode())
@@ -106,8 +139,8 @@ def fingerprint(model: nn.Module) -> str:
     return digest.hexdigest()[:16]
 
 
-def _aside(folder: Path, what: str) -> Path:
-    return folder.with_name(f".{folder.name}.{what}")
+def _beside(folder: Path, suffix: str) -> Path:
+    return folder.with_name(f".{folder.name}.{suffix}")
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -115,11 +148,11 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         state = json.loads((folder / STATE).read_text("utf-8"))
         tensors = load_file(folder / TENSORS)
     except (ValueError, SafetensorError, OSError) as error:
-        raise DataError(folder, "a whole checkpoint; remove it to start anew", str(error)) from None
-    wanted = {"recipe", "progress"}
-    if not isinstance(state, dict) or state.get("format") != FORMAT or not wanted <= state.keys():
-        found = state.get("format") if isinstance(state, dict) else state
-        raise DataError(folder, f"checkpoint format {FORMAT}; remove it to start anew", found)
+        raise DataError(folder, f"an intact checkpoint; {REMEDY}", str(error)) from None
+    required = {"recipe", "progress"}
+    if not isinstance(state, dict) or state.get("format") != FORMAT or not required <= state.keys():
+        value = state.get("format") if isinstance(state, dict) else state
+        raise DataError(folder, f"checkpoint format {FORMAT}; {REMEDY}", value)
     return state, tensors
 
 
@@ -132,25 +165,29 @@ def _differences(one: Any, other: Any, name: str = "") -> Iterator[str]:  # noqa
         yield name
 
 
+def _weights(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {key: value.contiguous() for key, value in model.state_dict().items()}
+
+
 def _tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    found = {f"model.{key}": value.contiguous() for key, value in model.state_dict().items()}
-    for place, entries in optimizer.state_dict()["state"].items():
+    tensors = {f"model.{key}": value for key, value in _weights(model).items()}
+    for index, entries in optimizer.state_dict()["state"].items():
         for key, value in entries.items():
-            found[f"optimizer.{place}.{key}"] = torch.as_tensor(value).clone().contiguous()
-    return found
+            tensors[f"optimizer.{index}.{key}"] = torch.as_tensor(value).clone().contiguous()
+    return tensors
 
 
 def _restore(optimizer: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
     state: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
         if key.startswith("optimizer."):
-            _, place, name = key.split(".", 2)
-            state.setdefault(int(place), {})[name] = value
+            _, index, name = key.split(".", 2)
+            state.setdefault(int(index), {})[name] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def _to_disk(path: Path) -> None:
-    """A rename may reach the disk before what it names, unless that is there already."""
+    """Flush a file, since a rename may reach the disk before the content of what it renames."""
     with path.open("rb") as stream:
         os.fsync(stream.fileno())

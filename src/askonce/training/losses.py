@@ -1,8 +1,7 @@
-"""Losses over groups: a row of scores belongs to one query, a column to one of its candidates.
+"""Losses over groups: each row of scores belongs to a query, each column to a candidate.
 
-``labels`` are above 0 for right candidates. ``mask`` says which columns a row has; what lies
-outside it is never read. Every loss is one value per group, so that a mean over groups is the same
-whether one process computed them or several.
+``labels`` are above 0 for right candidates; scores outside ``mask`` are ignored. Every loss returns
+one value per group, so that the mean over groups does not depend on the number of processes.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ Loss = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 
 
 def hinge(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
-    """Mean of max(0, M - s⁺ + s⁻) over all pairs of a right and a wrong candidate of the group."""
+    """Mean of max(0, M - s⁺ + s⁻) over all pairs of a right and a wrong candidate."""
     right, wrong = mask & (labels > 0), mask & (labels <= 0)  # (G, C)
     pairs = right.unsqueeze(2) & wrong.unsqueeze(1)  # (G, C, C)
     gaps = (margin - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)  # (G, C, C)
@@ -26,7 +25,7 @@ def hinge(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor
 
 
 def max_margin(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
-    """max(0, M - s⁺ + max s⁻): only the hardest wrong candidate counts, for the worst right one."""
+    """max(0, M - s⁺ + max s⁻): the hardest negative against the lowest right candidate."""
     right, wrong = mask & (labels > 0), mask & (labels <= 0)  # (G, C)
     hardest = scores.masked_fill(~wrong, -torch.inf).amax(1)  # (G,)
     weakest = scores.masked_fill(~right, torch.inf).amin(1)  # (G,)
@@ -35,23 +34,23 @@ def max_margin(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> T
 
 
 def cross_entropy(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
-    """Two-class cross-entropy of each candidate; the score is the log-odds of being right."""
-    scores = scores.masked_fill(~mask, 0)  # else 0 times what stands there may be no number
+    """Binary cross-entropy of each candidate; the score is the log-odds of being right."""
+    scores = scores.masked_fill(~mask, 0)  # masked scores may be infinite, and 0 · inf is nan
     target = (labels > 0).to(scores.dtype)
     each = binary_cross_entropy_with_logits(scores, target, reduction="none")  # (G, C)
     return each.masked_fill(~mask, 0).sum(1) / mask.sum(1).clamp_min(1)  # (G,)
 
 
 def softmax(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
-    """Cross-entropy between the labels, normalised, and the softmax over the group.
+    """Cross-entropy between the normalised labels and the softmax over the group.
 
-    Over a pool this is the listwise loss of compare-aggregate (its KL differs by a constant). Over
+    Over a pool this is the listwise loss of compare-aggregate, whose KL differs by a constant. Over
     the candidates of a whole batch it is the loss with in-batch negatives.
     """
     target = labels.clamp_min(0).to(scores.dtype).masked_fill(~mask, 0)  # (G, C)
     target = target / target.sum(1, keepdim=True).clamp_min(1e-9)
-    chance = scores.masked_fill(~mask, -torch.inf).log_softmax(1)  # (G, C)
-    return -(target * chance.masked_fill(~mask, 0)).sum(1)  # (G,)
+    log_p = scores.masked_fill(~mask, -torch.inf).log_softmax(1)  # (G, C)
+    return -(target * log_p.masked_fill(~mask, 0)).sum(1)  # (G,)
 
 
 LOSSES: dict[LossName, Loss] = {

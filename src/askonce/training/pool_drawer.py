@@ -1,4 +1,4 @@
-"""Candidates for a query with known labels: what BM25 finds, and what chance adds."""
+"""Candidate pools for labelled queries: BM25's results and random posts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,43 +10,43 @@ from askonce.index.lexical import LexicalIndex
 from askonce.training.archive.labels import LabelledQuery
 from askonce.types import Pool, Post
 
-TRAIN_NEAR, TRAIN_RANDOM = 15, 15  # wrong candidates beside those that are known to be wrong
-TRAIN_WORDS = 50  # of a query by which they are searched
-NEAR, SIZE = 50, 100  # of a dev or test pool: what BM25 finds, and all candidates
+TRAIN_NEAR, TRAIN_RANDOM = 15, 15  # negatives besides the labelled ones
+TRAIN_WORDS = 50  # first words of a query that are searched for
+NEAR, SIZE = 50, 100  # of a dev or test pool: results of BM25, and candidates in all
 
 
 @dataclass
 class Drawer:
-    """Makes pools from the posts added so far."""
+    """Draws pools from the posts added so far."""
 
     seed: int
-    given: bool = False  # known posts are candidates of every pool, also where BM25 misses them
+    given: bool = False  # labelled posts are in every pool, even if BM25 misses them
     _posts: list[Post] = field(default_factory=list)
     _by_id: dict[str, Post] = field(default_factory=dict)
     _index: LexicalIndex = field(default_factory=LexicalIndex)
 
     def add(self, posts: Sequence[Post]) -> None:
-        """Posts that may be candidates from now on."""
+        """Add posts that may be candidates from now on."""
         self._index.add(posts)
         self._posts += posts
         self._by_id.update((post.id, post) for post in posts)
 
     def pool(self, example: LabelledQuery, train: bool) -> Pool:
-        """The pool of an example; in training, all that is right is among the candidates."""
+        """The pool of an example; a training pool contains all right posts."""
         rng = np.random.default_rng((self.seed, int(stable_hash(example.query.id), 16)))
         right = {post.id for post in example.right}
-        known = (*example.right, *example.wrong) if train or self.given else ()
-        chosen = {post.id: post for post in known}
+        labelled = (*example.right, *example.wrong) if train or self.given else ()
+        chosen = {post.id: post for post in labelled}
         near, size = len(chosen) + TRAIN_NEAR, len(chosen) + TRAIN_NEAR + TRAIN_RANDOM
         if not train:
             near, size = NEAR, max(SIZE, len(chosen))
-        # a long search takes long, and its first words find candidates as near to learn from
+        # searching for all words of a long query is slow and finds no better negatives
         words = example.query.text.split()[: TRAIN_WORDS if train else None]
-        found = self._near(" ".join(words), example, near)
-        _fill(chosen, near, found, allowed(example, right))
+        results = self._near(" ".join(words), example, near)
+        _fill(chosen, near, results, allowed(example, right))
         _fill(chosen, size, self._random(rng, example, size), allowed(example))
         posts = list(chosen.values())
-        posts = [posts[place] for place in rng.permutation(len(posts))]
+        posts = [posts[index] for index in rng.permutation(len(posts))]
         return Pool(
             example.query,
             tuple(posts),
@@ -55,7 +55,7 @@ class Drawer:
         )
 
     def _near(self, words: str, example: LabelledQuery, count: int) -> list[Post]:
-        """What BM25 finds, with as many to spare as may be left out."""
+        """BM25's results, with spares for those that are not allowed."""
         spare = len(example.right) + len(example.wrong) + len(example.unjudged)
         hits = self._index.search(words, count + spare)
         return [self._by_id[hit.id] for hit in hits]
@@ -67,16 +67,16 @@ class Drawer:
 
 
 def allowed(example: LabelledQuery, right: Iterable[str] = ()) -> Callable[[Post], bool]:
-    """Which posts may be drawn: none unjudged, no copy of the query or of a right one."""
-    barred = example.unjudged | ({post.id for post in example.right} - set(right))
+    """A test for posts that may be drawn: not unjudged, no copy of the query or of a right post."""
+    excluded = example.unjudged | ({post.id for post in example.right} - set(right))
     texts = {example.query.text, *(post.text for post in example.right)}
-    return lambda post: post.id not in barred and (post.id in right or post.text not in texts)
+    return lambda post: post.id not in excluded and (post.id in right or post.text not in texts)
 
 
 def _fill(
-    chosen: dict[str, Post], size: int, found: Iterable[Post], permitted: Callable[[Post], bool]
+    chosen: dict[str, Post], size: int, posts: Iterable[Post], permitted: Callable[[Post], bool]
 ) -> None:
-    for post in found:
+    for post in posts:
         if len(chosen) >= size:
             return
         if permitted(post):

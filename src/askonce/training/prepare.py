@@ -1,4 +1,4 @@
-"""From a recipe to the ranker that training begins with: untrained, or saved by pre-training."""
+"""The ranker that training starts from: untrained, or saved by pre-training."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -17,14 +17,14 @@ from askonce.text.vocabulary import Vocabulary
 from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset, Post
 
-DIM = 100  # of skip-gram vectors, unless the recipe says
+DIM = 100  # of skip-gram vectors by default
 
 
 def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> Ranker:
-    """A ranker for the words of the dataset.
+    """An untrained ranker with the vocabulary of the dataset.
 
-    The vocabulary holds the words of all texts, those of dev and test too: word vectors come from
-    outside and cover them, and a fixed vector learns nothing from being listed. No label is read.
+    The vocabulary has the words of all texts, also of dev and test: pre-trained word vectors cover
+    them, and a fixed vector does not learn from being listed. Labels are not read.
     """
     text = recipe.text
     posts = list(every_post(dataset))
@@ -36,9 +36,9 @@ def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> 
 def start_from(recipe: Recipe, folder: Path) -> Ranker:
     """A ranker with the weights of a saved one and the settings of the recipe.
 
-    It keeps the saved one's vocabulary and word vectors. So what the recipe says of them does not
-    count, and settings that shape the weights must be the same; others may differ, such as the
-    dropout, what is frozen, or how many words are read.
+    It keeps the saved vocabulary and word vectors, so the recipe's settings of these are ignored.
+    Settings that shape the weights must be the same; others, such as dropout, freezing or the
+    number of words read, may differ.
     """
     saved = Ranker.load(folder)
     if saved.name != recipe.model:
@@ -55,9 +55,9 @@ def start_from(recipe: Recipe, folder: Path) -> Ranker:
     except RuntimeError:  # names or shapes of weights differ
         raise ConfigError(
             f"the weights of {str(folder)!r} do not fit the recipe's model, whose settings differ: "
-            f"{_differences(saved, ranker)}; set model.* to the saved values or pre-train anew"
+            f"{_differences(saved, ranker)}; set model.* to the saved values or pre-train again"
         ) from None
-    ranker.model.prepare()  # tables of the weights before these
+    ranker.model.prepare()  # the tables of the loaded weights
     return ranker
 
 
@@ -68,7 +68,7 @@ def _differences(saved: Ranker, new: Ranker) -> str:
 
 
 def every_post(dataset: Dataset) -> Iterator[Post]:
-    """Every candidate and every query, each once; the two may share an id."""
+    """Every distinct candidate and query; a query and a candidate may have the same id."""
     yield from dataset.posts.values()
     pools = chain.from_iterable(dataset.splits.values())
     for query in {pool.query.id: pool.query for pool in pools}.values():
@@ -79,7 +79,7 @@ def every_post(dataset: Dataset) -> Iterator[Post]:
 def word_vectors(
     text: TextSettings, lexicon: Lexicon, posts: Iterable[Post], path: Path | None, seed: int
 ) -> np.ndarray:
-    """A vector for each word of the lexicon, from where the settings say."""
+    """A vector for each word of the lexicon, from the source that the settings name."""
     vocabulary = lexicon.vocabulary
     if text.vectors == "random":
         return vectors_for(vocabulary, None, text.dim, seed)
@@ -101,7 +101,7 @@ def _given(text: TextSettings, vocabulary: Vocabulary, path: Path | None) -> Wor
     given = read_vectors(path, only=set(vocabulary.words))
     if text.dim not in (None, given.dim):
         raise ConfigError(
-            f"text.dim = {text.dim}, but the vectors of {str(path)!r} have {given.dim} numbers; "
-            "name another file or leave text.dim out"
+            f"text.dim = {text.dim}, but the vectors of {str(path)!r} have {given.dim} dimensions; "
+            "choose another file or leave text.dim out"
         )
     return given

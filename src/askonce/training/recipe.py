@@ -1,4 +1,4 @@
-"""What a training run is told: typed tables of a TOML file."""
+"""Recipes: the settings of a training, as typed tables of a TOML file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ NegativeSource = Literal["pool", "corpus", "bm25", "mix", "batch", "all"]
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How texts become numbers."""
+    """How texts become token ids and vectors."""
 
     min_count: int = 1  # rarer words are unknown
-    max_words: int | None = 200  # of title and of body; the rest is not read
+    max_words: int | None = 200  # of the title and of the body; the rest is dropped
     vectors: Literal["file", "skipgram", "fused", "random"] = "file"
-    dim: int | None = None  # what a file must have; of others, 100 unless said
+    dim: int | None = None  # of the vectors; 100 by default, a file's own for file and fused
 
     def __post_init__(self) -> None:
         _at_least(self, "text", 1, "min_count", "max_words", "dim")
@@ -28,18 +28,18 @@ class TextSettings:
 
 @dataclass(frozen=True)
 class Negatives:
-    """Where the wrong candidates of a group come from.
+    """Where the negatives of a group come from.
 
-    ``pool``: the query's own wrong candidates. ``corpus``: any text of the answer space. ``bm25``:
-    what BM25 finds for the query. ``mix``: half the hardest of the pool under the model at the
-    start of the epoch, half random of the pool (HyperQA). ``batch``: the right answers of the other
-    queries of the batch, or ``others`` of them. ``all``: no sampling, the pool as it is labelled.
+    ``pool``: the query's own pool. ``corpus``: any text of the corpus. ``bm25``: BM25's results for
+    the query. ``mix``: half the hardest of the pool under the model at the start of the epoch, half
+    random from the pool (HyperQA). ``batch``: the right answers of the other queries of the batch,
+    or ``others`` of them. ``all``: the whole pool as labelled, without sampling.
     """
 
     source: NegativeSource = "pool"
-    count: int = 4  # wrong candidates in a group
-    hardest_of: int = 0  # draw this many, keep the ``count`` that score best now; 0 keeps all
-    others: int = 0  # of the batch; models that read pairs pay for each. 0 takes all
+    count: int = 4  # negatives in a group
+    hardest_of: int = 0  # draw this many, keep the ``count`` that score highest now; 0 keeps all
+    others: int = 0  # limit for ``batch``, since a model that reads pairs reads each; 0 takes all
 
     def __post_init__(self) -> None:
         _at_least(self, "train.negatives", 1, "count")
@@ -48,15 +48,13 @@ class Negatives:
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """How weights are found."""
+    """Loss, negatives, optimiser and length of the training."""
 
     loss: LossName = "hinge"
     margin: float = 1.0
-    scale: float = (
-        1.0  # scores are multiplied by this before the loss; softmax over cosines needs it
-    )
+    scale: float = 1.0  # multiplies scores before the loss; a softmax over cosines needs it
     negatives: Negatives = field(default_factory=Negatives)
-    split: str | None = None  # to learn from; None is the dataset's own training split
+    split: str | None = None  # to train on; None is the dataset's training split
     epochs: int = 10
     batch_size: int = 50  # groups: a group is a query, a right candidate and its negatives
     optimiser: Literal["adam", "adamax", "adagrad", "rmsprop", "sgd"] = "adam"
@@ -65,10 +63,10 @@ class TrainSettings:
     halve_every: int = 5  # epochs
     l2: float = 0.0
     l2_form: Literal["squared", "norm"] = "squared"  # λ Σ‖p‖², or λ Σ‖p‖ as RCNN's authors
-    clip: float | None = None  # greatest norm of the gradient
-    patience: int = 5  # epochs without a better dev figure before stopping
+    clip: float | None = None  # largest norm of the gradient
+    patience: int = 5  # epochs without a better ``watch`` on dev before stopping
     watch: Literal["MAP", "MRR", "P@1", "P@5", "nDCG@10"] = "MAP"
-    dev: int | None = None  # questions of dev to choose the epoch by, spread evenly; None for all
+    dev: int | None = None  # dev questions that choose the epoch, spread evenly; None for all
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -93,9 +91,11 @@ def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
     return recipe_of(_changed(read_toml(path), changes), str(path))
 
 
-def read_table(path: Path, name: str, changes: Sequence[str] = ()) -> dict[str, Any]:
-    """One table of a recipe that another command reads, such as [pretrain]; empty without it."""
-    table = _changed(read_toml(path), changes).get(name, {})
+def read_table(path: Path, name: str, changes: Sequence[str] = ()) -> dict[str, Any] | None:
+    """Another table of a recipe, such as [pretrain]; None without it or with ``pretrain=false``."""
+    table = _changed(read_toml(path), changes).get(name, False)
+    if table is False:
+        return None
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: expected a [{name}] table, found {table!r}")
     return table
@@ -123,7 +123,7 @@ class _Tables:
 
 
 def dataset_of(recipe: Recipe, path: Path) -> str:
-    """The dataset that a recipe names; an error if it names none."""
+    """The dataset that a recipe names; an error without one."""
     if recipe.dataset is None:
         raise ConfigError(f"{path}: expected a dataset; add a line like dataset = 'wikiqa'")
     return recipe.dataset
@@ -139,7 +139,7 @@ def _at_least(table: object, where: str, least: int, *names: str) -> None:
 def _above_zero(table: object, where: str, *names: str) -> None:
     for name in names:
         value = getattr(table, name)
-        if value is not None and not value > 0:  # so written, it finds nan too
+        if value is not None and not value > 0:  # also true for nan
             raise ConfigError(f"{where}.{name} = {value}; expected more than 0")
 
 
@@ -156,16 +156,16 @@ def _changed(tables: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
         if not equals:
             raise ConfigError(f"--set {change!r}; expected a form like train.rate=0.01")
         *path, last = key.strip().split(".")
-        place = tables
+        table = tables
         for name in path:
-            place = place.setdefault(name, {})
-            if not isinstance(place, dict):
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
                 raise ConfigError(f"--set {change!r}; {name!r} is a value, not a table")
-        place[last] = _value(value.strip())
+        table[last] = _value(value.strip())
     return tables
 
 
-def _value(text: str) -> Any:  # noqa: ANN401 - what TOML makes of it
+def _value(text: str) -> Any:  # noqa: ANN401 - any TOML value
     import tomllib
 
     try:

@@ -1,4 +1,4 @@
-"""One run from recipe to figures: make the ranker, train it, measure it beside BM25."""
+"""`askonce train RECIPE`: make the ranker, train it, measure it beside BM25."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
-from askonce.training.epochs import train
 from askonce.training.events import OnEvent, Phase
+from askonce.training.fine_tuning import train
 from askonce.training.prepare import start_from, untrained
 from askonce.training.processes import launched
 from askonce.training.recipe import Recipe
@@ -22,8 +22,8 @@ def run_recipe(
     start: Path | None,
     on_event: OnEvent,
 ) -> dict[str, Any]:
-    """Train by the recipe, then report dev and test beside BM25 on the same pools."""
-    on_event(Phase("counting words, reading vectors"))
+    """Train by a recipe, then measure the ranker and BM25 on dev and test."""
+    on_event(Phase("building the vocabulary, reading vectors"))
     fabric = launched()
     ranker = start_from(recipe, start) if start else untrained(recipe, dataset, vectors)
     outcome = train(ranker, dataset, recipe, folder, on_event, fabric)
@@ -46,7 +46,7 @@ def run_recipe(
 
 
 def has(dataset: Dataset, role: str) -> bool:
-    """Whether the dataset has the split of this role."""
+    """Whether the dataset has a split of this role."""
     return getattr(dataset, role) in dataset.splits
 
 

@@ -1,7 +1,7 @@
-"""Training examples: groups of one query with right and wrong candidates, drawn anew each epoch.
+"""Training examples: groups of a query with right and wrong candidates, sampled for each epoch.
 
-All draws come from a generator seeded by the run and the epoch, so an epoch is the same whether it
-follows the one before or a resumed run starts with it, and on however many processes.
+The random generator is seeded by the run and the epoch, so an epoch is the same after a resume and
+on any number of processes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,11 +17,11 @@ from askonce.training.recipe import Negatives
 from askonce.types import Dataset, Pool, Post, Split, candidates
 
 PoolScorer = Callable[[Sequence[Pool]], list[np.ndarray]]
-NEAR = 50  # what BM25 finds for a query and is drawn from
+NEAR = 50  # results of BM25 to sample negatives from
 
 
 class Group(NamedTuple):
-    """A query with some of its candidates and their labels."""
+    """A query with a sample of its candidates and their labels."""
 
     query: Post
     candidates: tuple[Post, ...]
@@ -29,21 +29,21 @@ class Group(NamedTuple):
 
 
 class Right(NamedTuple):
-    """The posts that are right for a query, which must never stand for wrong ones.
+    """The right posts of a query, which must never be negatives.
 
-    Forums hold copies, so a post whose text equals a right one's is right too, whatever its id.
+    Forums contain copies, so a post with the text of a right one is right too, whatever its id.
     """
 
     ids: frozenset[str]
     texts: frozenset[str]
 
     def holds(self, post: Post) -> bool:
-        """Whether the post is known to be right, or is a copy of one that is."""
+        """Whether the post is right, or a copy of one that is."""
         return post.id in self.ids or post.text in self.texts
 
 
 def known_right(pools: Iterable[Pool]) -> dict[str, Right]:
-    """What is right by query id: what its pool says, what that of an equal query says, itself."""
+    """The right posts by query id: those of all pools whose query has the same text, and itself."""
     by_text: dict[str, list[Post]] = {}
     queries: dict[str, Post] = {}
     for pool in pools:
@@ -57,21 +57,21 @@ def known_right(pools: Iterable[Pool]) -> dict[str, Right]:
 
 
 def split_of(dataset: Dataset, name: str) -> Split:
-    """A split by name or role; an error that says which there are."""
+    """A split by name or role; an error lists the splits that exist."""
     try:
         return dataset.split(name)
     except KeyError:
-        there = ", ".join(dataset.splits) or "none"
+        names = ", ".join(dataset.splits) or "none"
         raise AskonceError(
-            f"dataset {dataset.name!r} has no split {name!r}; it has: {there}"
+            f"dataset {dataset.name!r} has no split {name!r}; it has: {names}"
         ) from None
 
 
 @dataclass
 class GroupSampler:
-    """Makes the groups of an epoch from labelled pools.
+    """Samples the groups of an epoch from labelled pools.
 
-    What is right for a query, in the pool or missed by it, is never drawn as wrong; nor is a copy.
+    A right post, even one that the pool missed, or a copy of one is never a negative.
     """
 
     dataset: Dataset
@@ -88,14 +88,14 @@ class GroupSampler:
             )
         self.right = known_right(self._pools)
         self._examples = [(pool, right) for pool in self._pools for right in pool.positives]
-        # without a corpus, the texts of this split: those of dev and test are not trained on
+        # without a corpus, the texts of this split: those of dev and test must not be trained on
         self._corpus = {post.id: post for post in self.dataset.corpus or candidates(pools)}
         self._everything = list(self._corpus.values())
-        self._own: dict[str, list[Post]] = {}  # wrong candidates of each query, once looked up
+        self._own: dict[str, list[Post]] = {}  # cached negatives by query
         self._index: LexicalIndex | None = None
 
     def epoch(self, number: int, scores: PoolScorer | None = None) -> list[Group]:
-        """The groups of one epoch in random order; ``scores`` ranks pools for the mix."""
+        """The groups of one epoch in random order; ``mix`` ranks the pools by ``scores``."""
         rng = Random(f"{self.seed}/{number}")
         if self.negatives.source == "all":
             groups = [self._as_labelled(p) for p in self._pools if any(x > 0 for x in p.labels)]
@@ -108,23 +108,23 @@ class GroupSampler:
         return groups
 
     def _need_both_kinds(self, groups: Sequence[Group]) -> None:
-        if self.negatives.source == "batch":  # the others' right answers are the wrong ones
+        if self.negatives.source == "batch":  # right answers of other queries are the negatives
             enough = len({group.query.id for group in groups}) > 1
         else:
             enough = any(label <= 0 for group in groups for label in group.labels)
         if not enough:
             raise AskonceError(
-                f"no question of split {self.split!r} has a wrong candidate to tell the right one "
-                f"from (train.negatives.source = {self.negatives.source!r}); add candidates, more "
-                "questions, or a corpus to draw from"
+                f"no question of split {self.split!r} has a wrong candidate "
+                f"(train.negatives.source = {self.negatives.source!r}); add candidates, more "
+                "questions, or a corpus to sample from"
             )
 
     def _as_labelled(self, pool: Pool) -> Group:
-        """The pool without wrong candidates that are copies of right ones."""
+        """The pool without negatives that are copies of right posts."""
         right = self.right[pool.query.id]
         pairs = zip(pool.candidates, pool.labels, strict=True)
-        kept = [(post, label) for post, label in pairs if label > 0 or not right.holds(post)]
-        posts, labels = zip(*kept, strict=True)
+        allowed = [(post, label) for post, label in pairs if label > 0 or not right.holds(post)]
+        posts, labels = zip(*allowed, strict=True)
         return Group(pool.query, posts, labels)
 
     def _drawn(self, rng: Random) -> Iterator[Group]:
@@ -135,31 +135,31 @@ class GroupSampler:
     def _wrong(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
         if self.negatives.source == "batch":
             return ()
-        # a pool of right candidates only takes its wrong ones from everywhere
+        # a pool without negatives samples them from the corpus
         if self.negatives.source != "corpus" and (own := self._own_wrong(pool)):
             return rng.sample(own, min(count, len(own)))
         return self._from_corpus(pool, rng, count)
 
     def _own_wrong(self, pool: Pool) -> list[Post]:
-        """The wrong candidates that belong to the query: of its pool, or near it under BM25."""
+        """The negatives of the query: from its pool, or from BM25's results."""
         query = pool.query.id
         if query not in self._own:
-            found = self._nearest(pool) if self.negatives.source == "bm25" else pool.negatives
-            self._own[query] = self._allowed(pool, found)
+            posts = self._nearest(pool) if self.negatives.source == "bm25" else pool.negatives
+            self._own[query] = self._allowed(pool, posts)
         return self._own[query]
 
     def _from_corpus(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
-        """Draw with some to spare, then drop what is right; all are looked at only if too few."""
+        """Sample a few spares, then drop right posts; scan the corpus if too few remain."""
         everything = self._everything
         spare = len(self.right[pool.query.id].ids) + 4
-        some = rng.sample(everything, min(count + spare, len(everything)))
-        found = self._allowed(pool, some)
-        if len(found) < count and len(some) < len(everything):
-            found = self._allowed(pool, rng.sample(everything, len(everything)))
-        return found[:count]
+        sample = rng.sample(everything, min(count + spare, len(everything)))
+        allowed = self._allowed(pool, sample)
+        if len(allowed) < count and len(sample) < len(everything):
+            allowed = self._allowed(pool, rng.sample(everything, len(everything)))
+        return allowed[:count]
 
     def _allowed(self, pool: Pool, posts: Iterable[Post]) -> list[Post]:
-        """Those that are not right for the query, each once."""
+        """The distinct posts that are not right for the query."""
         right = self.right[pool.query.id]
         return list({post.id: post for post in posts if not right.holds(post)}.values())
 

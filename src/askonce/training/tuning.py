@@ -1,14 +1,16 @@
-"""Search the ranges that a recipe states, on dev only; a search that was stopped goes on."""
+"""Search the ranges of a recipe's [tune] table on dev; an interrupted search resumes."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from askonce.config import as_dict
 from askonce.errors import ConfigError, MissingExtra
-from askonce.training.epochs import train
 from askonce.training.events import OnEvent, Phase
-from askonce.training.prepare import untrained
+from askonce.training.fine_tuning import train
+from askonce.training.pretraining.run import initial_ranker
 from askonce.training.recipe import read_recipe, read_table
 from askonce.types import Dataset
 
@@ -16,7 +18,7 @@ Space = dict[str, list[Any]]
 
 
 def read_space(path: Path) -> Space:
-    """The [tune] table of a recipe: a setting and the values to try, such as train.rate."""
+    """The [tune] table of a recipe: the values to try of each setting, such as train.rate."""
     table = read_table(path, "tune")
     if not table:
         raise ConfigError(f"{path}: expected a [tune] table, such as 'train.rate' = [1e-3, 1e-4]")
@@ -35,7 +37,10 @@ def tune(
     trials: int,
     on_event: OnEvent,
 ) -> dict[str, Any]:
-    """Train with values that promise most until there are this many trials; the best by dev."""
+    """Train with the most promising values until there are this many trials; the best by dev.
+
+    A recipe with a [pretrain] table is pre-trained first; trials that pre-train alike share it.
+    """
     try:
         import optuna
     except ImportError:
@@ -52,22 +57,26 @@ def tune(
     )
 
     def objective(trial: Any) -> float:  # noqa: ANN401 - optuna is an extra
-        chosen = {key: trial.suggest_categorical(key, values) for key, values in space.items()}
-        told = [f"{key}={json.dumps(value)}" for key, value in chosen.items()]
-        trial.set_user_attr("set", told)
-        on_event(Phase(f"trial {trial.number + 1}: {' '.join(told)}"))
-        settings = read_recipe(recipe, [*changes, *told])
-        ranker = untrained(settings, dataset, vectors)
-        place = folder / f"trial-{trial.number}"
-        return train(ranker, dataset, settings, place, on_event).progress.best_value
+        values = {key: trial.suggest_categorical(key, space[key]) for key in space}
+        settings = [f"{key}={json.dumps(value)}" for key, value in values.items()]
+        trial.set_user_attr("set", settings)
+        on_event(Phase(f"trial {trial.number + 1}: {' '.join(settings)}"))
+        chosen = read_recipe(recipe, [*changes, *settings])
+        table = read_table(recipe, "pretrain", [*changes, *settings])
+        plain = as_dict(chosen)
+        shared = [plain["options"], plain["text"], plain["train"]["seed"], table]
+        name = f"pretrained-{hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]}"
+        ranker = initial_ranker(chosen, table, dataset, folder / name, vectors, on_event)
+        path = folder / f"trial-{trial.number}"
+        return train(ranker, dataset, chosen, path, on_event).progress.best_value
 
-    complete = optuna.trial.TrialState.COMPLETE
-    done = len(study.get_trials(states=(complete,)))
+    complete = (optuna.trial.TrialState.COMPLETE,)
+    done = len(study.get_trials(states=complete))
     study.optimize(objective, n_trials=max(trials - done, 0))
     best = study.best_trial
     result = {
         "recipe": str(recipe),
-        "trials": len(study.get_trials(states=(complete,))),
+        "trials": len(study.get_trials(states=complete)),
         "dev": best.value,
         "set": best.user_attrs["set"],
         "folder": str(folder / f"trial-{best.number}"),

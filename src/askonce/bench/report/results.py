@@ -95,7 +95,12 @@ class Result:
 
     def epoch_seconds(self) -> float | None:
         """The median seconds of an epoch after the first, if there is one."""
-        seconds = [record["seconds"] for cell in self.cells for record in cell.curve()[1:]]
+        seconds = [
+            record["seconds"]
+            for cell in self.cells
+            for record in cell.curve()
+            if record["epoch"] > 1
+        ]
         return median(seconds) if seconds else None
 
     def paper(self, metric: str) -> Published | None:

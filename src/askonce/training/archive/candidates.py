@@ -16,8 +16,8 @@ from askonce.training.archive.held_out import EncodedPosts
 from askonce.training.archive.pools import ArchiveTask
 from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
 from askonce.training.archive.words import ArchiveWords
-from askonce.training.epochs import Outcome, train
 from askonce.training.events import Note, OnEvent, Phase
+from askonce.training.fine_tuning import Outcome, train
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain

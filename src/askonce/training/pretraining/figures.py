@@ -1,7 +1,7 @@
-"""How far pre-training is: perplexity on held-out titles, and how titles alone rank on dev."""
+"""Measurements of pre-training: perplexity of held-out titles, and dev ranked by titles alone."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,14 +15,15 @@ from askonce.models.question_encoders import QuestionEncoder
 from askonce.text.batch import View
 from askonce.text.lexicon import Lexicon
 from askonce.text.vocabulary import PAD, UNK
+from askonce.training.batches import slices
 from askonce.training.pretraining.pairs import Example
 from askonce.types import Dataset, Post
 
 BATCH = 256
 
 
-class Coded(NamedTuple):
-    """The known words of an example."""
+class EncodedExample(NamedTuple):
+    """The ids of an example's known words."""
 
     title: np.ndarray
     body: np.ndarray
@@ -30,36 +31,37 @@ class Coded(NamedTuple):
 
 
 class KnownWords:
-    """Texts as rows of known words; unknown ones are left out, as the encoders leave them out."""
+    """Turns texts into ids of known words; like the encoders, it drops unknown ones."""
 
     def __init__(self, lexicon: Lexicon, body_words: int) -> None:
         self._lexicon = lexicon
         self._body_words = body_words or None  # 0 reads all
-        self._kept: dict[str, np.ndarray] = {}  # marked questions stand in many examples
+        self._cache: dict[str, np.ndarray] = {}  # labelled questions are in many examples
 
-    def examples(self, examples: Sequence[Example]) -> list[Coded]:
+    def examples(self, examples: Sequence[Example]) -> list[EncodedExample]:
         """The examples whose target has a known word."""
-        coded = (
-            Coded(self(e.title), self(e.body)[: self._body_words], self(e.target)) for e in examples
+        encoded = (
+            EncodedExample(self(e.title), self(e.body)[: self._body_words], self(e.target))
+            for e in examples
         )
-        return [example for example in coded if len(example.target)]
+        return [example for example in encoded if len(example.target)]
 
     def headline(self, post: Post) -> np.ndarray:
-        """The title; of a post without one, the text."""
+        """The title; the body of a post without one."""
         return self(post.title) if post.title else self(post.body)[: self._body_words]
 
     def __call__(self, text: str) -> np.ndarray:
-        """The rows of the known words."""
-        if text not in self._kept:
-            codes = self._lexicon.vocabulary.encode(self._lexicon.words(text))
-            self._kept[text] = codes[codes > UNK]
-        return self._kept[text]
+        """The ids of the known words."""
+        if text not in self._cache:
+            ids = self._lexicon.vocabulary.encode(self._lexicon.words(text))
+            self._cache[text] = ids[ids > UNK]
+        return self._cache[text]
 
 
 class HeldOut:
-    """Titles that no training example has, to be foretold from their bodies."""
+    """Titles that are in no training example, to be generated from their bodies."""
 
-    def __init__(self, examples: Sequence[Coded]) -> None:
+    def __init__(self, examples: Sequence[EncodedExample]) -> None:
         self._examples = sorted((e for e in examples if len(e.body)), key=lambda e: len(e.body))
         self.words = sum(len(example.target) + 1 for example in self._examples)
 
@@ -68,20 +70,17 @@ class HeldOut:
         """The exp of the mean -ln p over all words and ends, among the whole vocabulary."""
         model.eval()
         total = 0.0
-        for some in batches(self._examples):
-            source, target = (View.of([e[side] for e in some]) for side in (1, 2))
+        for batch in slices(self._examples, BATCH):
+            source, target = (View.of([e[side] for e in batch]) for side in (1, 2))
             device = model.output.device
             total += float(model(source.to(device), target.to(device)))
         return perplexity(total, self.words)
 
-    def unigram_perplexity(self, train: Sequence[Coded], vocabulary: int) -> float:
-        """The same of a model that knows only how often each word and end is in training targets.
-
-        Each is counted once more than it was seen.
-        """
+    def unigram_perplexity(self, train: Sequence[EncodedExample], vocabulary: int) -> float:
+        """Perplexity under the frequencies of words and ends in training targets, plus one."""
         counts = np.bincount(_targets(train), minlength=vocabulary) + 1.0
-        chances = np.log(counts / counts.sum())
-        return perplexity(-float(chances[_targets(self._examples)].sum()), self.words)
+        log_p = np.log(counts / counts.sum())
+        return perplexity(-float(log_p[_targets(self._examples)].sum()), self.words)
 
 
 class TitleRanking:
@@ -90,24 +89,26 @@ class TitleRanking:
     def __init__(self, dataset: Dataset, words: KnownWords) -> None:
         self._pools, self._protocol = dataset.split("dev"), dataset.protocol
         self._qrels = pools_to_qrels(self._pools)
-        texts: dict[bytes, int] = {}
-        self._texts: list[np.ndarray] = []
+        rows: dict[bytes, int] = {}
+        self._texts: list[np.ndarray] = []  # distinct
 
-        def place(post: Post) -> int:
-            codes = words.headline(post)
-            found = texts.setdefault(codes.tobytes(), len(texts))
-            if found == len(self._texts):
-                self._texts.append(codes)
-            return found
+        def row(post: Post) -> int:
+            ids = words.headline(post)
+            number = rows.setdefault(ids.tobytes(), len(rows))
+            if number == len(self._texts):
+                self._texts.append(ids)
+            return number
 
         self._rows = [
-            (place(pool.query), [place(post) for post in pool.candidates]) for pool in self._pools
+            (row(pool.query), [row(post) for post in pool.candidates]) for pool in self._pools
         ]
 
     def metrics(self, encoder: QuestionEncoder) -> dict[str, float]:
-        """The figures of the ranking."""
+        """Metrics of the ranking."""
         vectors = last_states(encoder, self._texts).cpu()  # (n, d)
-        scores = [(vectors[found] @ vectors[query]).numpy() for query, found in self._rows]
+        scores = [
+            (vectors[candidates] @ vectors[query]).numpy() for query, candidates in self._rows
+        ]
         run = pools_to_run(self._pools, scores)
         return evaluate(self._qrels, run, self._protocol).metrics
 
@@ -116,23 +117,18 @@ class TitleRanking:
 def last_states(encoder: QuestionEncoder, texts: Sequence[np.ndarray]) -> Tensor:
     """The normalised state after the last word of each text."""
     encoder.eval()
-    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    found = []
-    for rows in batches(order):
-        view = View.of([texts[place] for place in rows]).to(encoder.words.weight.device)
-        found.append(F.normalize(encoder.states(view)[1][-1][0], dim=-1))  # (B, d)
-    vectors = torch.cat(found)
+    order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+    states = []
+    for rows in slices(order, BATCH):
+        view = View.of([texts[row] for row in rows]).to(encoder.words.weight.device)
+        states.append(F.normalize(encoder.states(view)[1][-1][0], dim=-1))  # (B, d)
+    vectors = torch.cat(states)
     return torch.empty_like(vectors).index_copy_(
         0, torch.tensor(order, device=vectors.device), vectors
     )  # (n, d)
 
 
-def batches(items: Sequence[Any], size: int = BATCH) -> Iterator[Sequence[Any]]:
-    """The items in their order, so many at a time."""
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _targets(examples: Sequence[Coded]) -> np.ndarray:
-    """All words and ends that are to be foretold."""
+def _targets(examples: Sequence[EncodedExample]) -> np.ndarray:
+    """All words and ends of the targets."""
     end = np.array([PAD])
     return np.concatenate([part for example in examples for part in (example.target, end)])

@@ -1,19 +1,15 @@
 """Pre-training for CABIN: a language model of the queries and one of the candidates."""
 
 import hashlib
-import json
 import math
-import time
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import nn
 
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
@@ -22,30 +18,29 @@ from askonce.models.cabin import Cabin
 from askonce.models.language_model import LanguageLosses, LanguageModel, perplexity
 from askonce.ranker import Ranker
 from askonce.text.batch import View
-from askonce.training import checkpoint
-from askonce.training.batches import BUCKET
-from askonce.training.denormals import flushed_denormals
-from askonce.training.epochs import OPTIMISERS
-from askonce.training.events import Epoch, OnEvent, Phase, Step, ignore
-from askonce.training.processes import add_up_gradients, added_up, alone, own_part
+from askonce.training.batches import shuffled, slices
+from askonce.training.checkpoint import Record, load_weights, save_weights
+from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
+from askonce.training.events import OnEvent, Phase, ignore
+from askonce.training.fine_tuning import OPTIMISERS, halved
+from askonce.training.processes import alone
 from askonce.training.sampling import split_of
 from askonce.types import Dataset, Post, candidates
 
 SIDES: tuple[Side, ...] = ("query", "candidate")
-RECORDS = "language_models.jsonl"
 
 
 @dataclass(frozen=True)
 class LanguageModelSettings:
-    """How the language models learn; section 5.3 of the paper, and ours where it differs."""
+    """Training of the language models; section 5.3 of the paper, ours where it differs."""
 
-    # the paper: sgd at rate 0.1, which on WikiQA's questions is at a perplexity of 1,120 after
-    # three epochs (mean of both directions), where Adam has passed 620 after one
+    # the paper: sgd at rate 0.1, which reaches a perplexity of 1,120 on WikiQA's questions after
+    # three epochs (mean of both directions); Adam is below 620 after one
     optimiser: Literal["adam", "sgd"] = "adam"
     rate: float = 3e-3
     halve_every: int = 5  # epochs; the paper: "halved after 5 epochs"
     batch_size: int = 50  # texts of each process
-    clip: float = 5.0  # greatest norm of the gradient
+    clip: float = 5.0  # largest norm of the gradient
     epochs: int = 10  # the paper does not say
     patience: int = 2  # epochs without lower held-out perplexity before stopping
     held_out: float = 0.05  # share of the texts
@@ -57,13 +52,12 @@ class LanguageModelSettings:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}; expected at least 1")
         for name in ("rate", "clip", "held_out"):
-            if not getattr(self, name) > 0:  # so written, it finds nan too
+            if not getattr(self, name) > 0:  # also true for nan
                 raise ConfigError(f"{name} = {getattr(self, name)}; expected more than 0")
         if self.held_out >= 1:
             raise ConfigError(f"held_out = {self.held_out}; expected less than 1")
 
 
-@flushed_denormals()
 def pretrain_language_models(
     ranker: Ranker,
     dataset: Dataset,
@@ -71,24 +65,29 @@ def pretrain_language_models(
     folder: Path,
     on_event: OnEvent = ignore,
     fabric: Fabric | None = None,
-) -> list[dict[str, Any]]:
-    """Teach a CABIN ranker how queries and candidates are written, without any label.
+) -> list[Record]:
+    """Train language models of queries and of candidates for a CABIN ranker, without any label.
 
-    The folder gets the ranker, from which training can start, one record per side and epoch in
-    ``language_models.jsonl`` and a checkpoint for each side: a run that was stopped goes on by
-    itself. Returns the records. Each side reads as it did in its best epoch.
+    The folder gets the ranker, from which fine-tuning starts, and for each side the history, a
+    checkpoint and the weights of the best epoch; an interrupted run resumes. Returns the history
+    of both sides.
     """
     if not isinstance(ranker.model, Cabin):
         raise ConfigError(f"{ranker.name!r} has no language models to train; only 'cabin' has")
     fabric = fabric or alone()
-    learners = {side: _Learner(ranker, settings, side, fabric) for side in SIDES}
-    models = [learner.model for learner in learners.values()]
-    ranker.model.load_language_models(*models)  # what cannot fit is told before the work
     texts = texts_to_read(dataset, settings.split or dataset.train)
-    history: list[dict[str, Any]] = []
-    for side, learner in learners.items():
-        history += learner.learn(_codes(ranker, texts[side]), folder, history, on_event)
-    ranker.model.load_language_models(*models)
+    learners = []
+    for side in SIDES:
+        ids = [ranker.lexicon.numbers(post).text for post in texts[side]]
+        learners.append(LanguageModelling(ranker, ids, settings, side, folder, fabric))
+    # here too, so that models that do not fit fail before any work
+    ranker.model.load_language_models(*(learner.module for learner in learners))
+    loop = EpochSettings(settings.epochs, settings.patience, settings.seed, settings.clip)
+    history: list[Record] = []
+    for learner in learners:
+        on_event(Phase(learner.name))
+        history += run_epochs(learner, loop, folder, on_event).history
+    ranker.model.load_language_models(*(learner.best() for learner in learners))
     ranker.card = {"dataset": dataset.name, "pre-trained": "language models", **_best(history)}
     if fabric.global_rank == 0:
         ranker.save(folder)
@@ -97,17 +96,17 @@ def pretrain_language_models(
 
 
 def texts_to_read(dataset: Dataset, split: str) -> dict[Side, list[Post]]:
-    """What the language models of both sides may read.
+    """The training texts of the language models.
 
-    The queries and candidates of the split, and what the corpus holds beyond them, but nothing
-    that only other splits have: a figure on dev or test is one for texts never seen.
+    The queries and candidates of the split, and the rest of the corpus except what other splits
+    contain, so that figures on dev and test are for unseen texts.
     """
     own = split_of(dataset, split)
     others = [pool for pools in dataset.splits.values() if pools is not own for pool in pools]
     read = {post.id: post for post in candidates(own)}
-    kept = {post.id for post in candidates(others)} | {pool.query.id for pool in others}
+    excluded = {post.id for post in candidates(others)} | {pool.query.id for pool in others}
     for post in dataset.corpus:
-        if post.id not in kept:
+        if post.id not in excluded:
             read.setdefault(post.id, post)
     return {"query": [pool.query for pool in own], "candidate": list(read.values())}
 
@@ -115,12 +114,12 @@ def texts_to_read(dataset: Dataset, split: str) -> dict[Side, list[Post]]:
 def split_texts(
     texts: Sequence[np.ndarray], share: float, seed: int
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Distinct texts with words, to learn from and held out; a hash decides, not the order."""
+    """Distinct texts with words, for training and held out; a hash decides, not the order."""
     distinct = {text.tobytes(): text for text in texts if len(text)}
     if len(distinct) < 2:
         raise AskonceError(
-            f"{len(distinct)} distinct texts with words; a language model needs one to learn from "
-            "and one to be measured on"
+            f"{len(distinct)} distinct texts with words; a language model needs one to train on "
+            "and one to measure"
         )
     key = str(seed).encode()
     order = sorted(distinct, key=lambda text: hashlib.blake2b(text, key=key).digest())
@@ -128,154 +127,86 @@ def split_texts(
     return [distinct[text] for text in order[count:]], [distinct[text] for text in order[:count]]
 
 
-class _Learner(nn.Module):
-    """The language model of one side, and its recurrence as it was in the best epoch.
+class LanguageModelling(Learner[np.ndarray]):
+    """Lowers the perplexity of one side's texts."""
 
-    Both are in the checkpoint, so a resumed run still knows what was best.
-    """
+    unit = "words"
 
     def __init__(
-        self, ranker: Ranker, settings: LanguageModelSettings, side: Side, fabric: Fabric
+        self,
+        ranker: Ranker,
+        texts: Sequence[np.ndarray],
+        settings: LanguageModelSettings,
+        side: Side,
+        folder: Path,
+        fabric: Fabric,
     ) -> None:
-        super().__init__()
-        self.settings, self.side, self.fabric = settings, side, fabric
+        self.name, self.fabric = f"{side}-language-model", fabric
+        self._settings, self._side = settings, side
+        self._best = folder / f"{self.name}.safetensors"
+        self._train, self._held_out = split_texts(texts, settings.held_out, settings.seed)
         config, vectors = ranker.model.config, ranker.model.get_parameter("words.weight")
         words = EmbeddingInit.of(ranker.lexicon.vocabulary, vectors.detach().numpy())
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(2 * settings.seed + SIDES.index(side))
-            self.model = LanguageModel(words, config.hidden, config.layers)
-        self.model.to(fabric.device)
-        self.best = deepcopy(self.model.recurrence)
-
-    def learn(
-        self,
-        texts: Sequence[np.ndarray],
-        folder: Path,
-        before: list[dict[str, Any]],
-        on_event: OnEvent,
-    ) -> list[dict[str, Any]]:
-        """Lower the surprise at these texts until held-out ones gain no more; the best reading."""
-        settings = self.settings
-        weights = [value for value in self.model.parameters() if value.requires_grad]
-        optimizer = OPTIMISERS[settings.optimiser](weights, lr=settings.rate)
-        learned, held_out = split_texts(texts, settings.held_out, settings.seed)
-        place = folder / f"{self.side}-language-model-checkpoint"
-        told = as_dict(settings) | {
-            "word vectors": list(self.model.words.weight.shape),
-            "hidden, layers": list(self.model.recurrence.sizes[1:]),
+            self.module: LanguageModel = LanguageModel(words, config.hidden, config.layers)
+        weights = [weight for weight in self.module.parameters() if weight.requires_grad]
+        self.optimizer = OPTIMISERS[settings.optimiser](weights, lr=settings.rate)
+        self.identity = {
+            **as_dict(settings),
+            "hidden, layers": [config.hidden, config.layers],
             "texts": len(texts),
         }
-        progress = checkpoint.load(place, told, self, optimizer)
-        on_event(Phase(f"{self.side} language model"))
 
-        while progress.epoch < settings.epochs and not progress.done:
-            progress.epoch += 1
-            begin = time.perf_counter()
-            rate = settings.rate * 0.5 ** ((progress.epoch - 1) // settings.halve_every)
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            loss, words = self._epoch(learned, optimizer, progress.epoch, on_event)
-            speed = words / (time.perf_counter() - begin)
-            rightward, leftward = self.perplexities(held_out)
-            record = {
-                "side": self.side,
-                "epoch": progress.epoch,
-                "loss": loss,
-                "rate": rate,
-                "words_per_second": round(speed),
-                "seconds": round(time.perf_counter() - begin, 3),
-                "rightward_perplexity": rightward,  # of held-out texts
-                "leftward_perplexity": leftward,
-            }
-            progress.history.append(record)
-            chance = 1 / math.sqrt(rightward * leftward)  # of a word, in the geometric mean
-            if best := chance > progress.best_value:
-                progress.best_epoch, progress.best_value = progress.epoch, chance
-                self.best.load_state_dict(self.model.recurrence.state_dict())
-            progress.done = progress.epoch - progress.best_epoch >= settings.patience
-            if self.fabric.global_rank == 0:
-                checkpoint.save(place, progress, told, self, optimizer)
-                _write(folder, before + progress.history)
-            self.fabric.barrier()
-            on_event(Epoch.of(record, best))
-        self.model.recurrence.load_state_dict(self.best.state_dict())
-        return progress.history
+    def batches(self, epoch: int) -> Sequence[Sequence[np.ndarray]]:
+        """Texts of similar length."""
+        size = self._settings.batch_size * self.fabric.world_size
+        return shuffled(self._train, size, len, (self._settings.seed, epoch))
 
-    def _epoch(
-        self,
-        texts: Sequence[np.ndarray],
-        optimizer: torch.optim.Optimizer,
-        epoch: int,
-        on_event: OnEvent,
-    ) -> tuple[float, float]:
-        """Mean of -ln p per word and direction over the epoch as it went by, and its words."""
-        rng = np.random.default_rng((self.settings.seed, epoch))
-        weights = [value for value in self.model.parameters() if value.requires_grad]
-        total, words, done = 0.0, 0, 0
-        for some in _batches(texts, self.settings.batch_size * self.fabric.world_size, rng):
-            own, busy = own_part(some, self.fabric)
-            forward, backward, count = self._losses(own)
-            loss = (forward + backward) * busy / sum(map(len, some))  # of the words of all
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            add_up_gradients(weights, self.fabric)
-            nn.utils.clip_grad_norm_(weights, self.settings.clip)
-            optimizer.step()
-            total += float((forward + backward).detach()) * busy / 2
-            words, done = words + count * busy, done + len(some)
-            on_event(Step(epoch, done, len(texts), total / max(words, 1)))
-        total, words = added_up(
-            torch.tensor([total, words], dtype=torch.float64), self.fabric
-        ).tolist()
-        return total / words, words
+    def rate(self, epoch: int, step: int) -> float:
+        """Halved after every few epochs."""
+        return halved(self._settings.rate, epoch, self._settings.halve_every)
 
-    def _losses(self, texts: Sequence[np.ndarray]) -> LanguageLosses:
-        return self.model.losses(View.of(texts).to(self.fabric.device))
+    def step(self, own: Sequence[np.ndarray], batch: Sequence[np.ndarray]) -> Loss:
+        """-ln p of both directions, in the mean over the words of the batch."""
+        forward, backward, words = self._losses(own)
+        both = forward + backward
+        return Loss(both / sum(map(len, batch)), float(both.detach()) / 2, words)
 
     @torch.inference_mode()
-    def perplexities(self, texts: Sequence[np.ndarray]) -> tuple[float, float]:
-        """Perplexity of the rightward and of the leftward reading."""
-        texts = sorted(texts, key=len)
-        forward = backward = 0.0
-        words = 0
-        for start in range(0, len(texts), self.settings.batch_size):
-            some = self._losses(texts[start : start + self.settings.batch_size])
-            forward, backward = forward + float(some.forward), backward + float(some.backward)
-            words += some.words
-        return perplexity(forward, words), perplexity(backward, words)
+    def measure(self) -> Measurement:
+        """Perplexity of held-out texts in each direction; the geometric mean decides."""
+        losses = [
+            self._losses(batch)
+            for batch in slices(sorted(self._held_out, key=len), self._settings.batch_size)
+        ]
+        words = sum(batch.words for batch in losses)
+        rightward = perplexity(sum(float(batch.forward) for batch in losses), words)
+        leftward = perplexity(sum(float(batch.backward) for batch in losses), words)
+        figures = {"rightward_perplexity": rightward, "leftward_perplexity": leftward}
+        return Measurement(1 / math.sqrt(rightward * leftward), {"side": self._side, **figures})
+
+    def save(self, record: Record) -> None:
+        """Save the recurrence, which is all that CABIN takes over."""
+        save_weights(self._best, self.module.recurrence)
+
+    def best(self) -> LanguageModel:
+        """The model with the recurrence of the best epoch."""
+        load_weights(self._best, self.module.recurrence)
+        return self.module
+
+    def _losses(self, texts: Sequence[np.ndarray]) -> LanguageLosses:
+        return self.module.losses(View.of(texts).to(self.fabric.device))
 
 
-def _codes(ranker: Ranker, posts: Sequence[Post]) -> list[np.ndarray]:
-    return [ranker.lexicon.numbers(post).text for post in posts]
-
-
-def _batches(
-    texts: Sequence[np.ndarray], size: int, rng: np.random.Generator
-) -> Iterator[list[np.ndarray]]:
-    """Texts of like length together, the batches in random order."""
-    order = [texts[place] for place in rng.permutation(len(texts))]
-    chunks: list[list[np.ndarray]] = []
-    for start in range(0, len(order), BUCKET * size):
-        some = sorted(order[start : start + BUCKET * size], key=len)
-        chunks += [some[i : i + size] for i in range(0, len(some), size)]
-    for place in rng.permutation(len(chunks)):
-        yield chunks[place]
-
-
-def _write(folder: Path, records: Sequence[dict[str, Any]]) -> None:
-    lines = "".join(json.dumps(record) + "\n" for record in records)
-    (folder / RECORDS).write_text(lines, "utf-8")
-
-
-def _best(history: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the model card says: the lowest held-out perplexities of each side."""
-    found = {}
+def _best(history: Sequence[Record]) -> dict[str, str]:
+    """The lowest held-out perplexities of each side, for the model card."""
+    best = {}
     for side in SIDES:
         pairs = [
             (record["rightward_perplexity"], record["leftward_perplexity"])
             for record in history
             if record["side"] == side
         ]
-        best = min(pairs, key=math.prod)
-        found[f"{side} perplexity"] = ", ".join(f"{value:.1f}" for value in best)
-    return found
+        best[f"{side} perplexity"] = ", ".join(f"{x:.1f}" for x in min(pairs, key=math.prod))
+    return best

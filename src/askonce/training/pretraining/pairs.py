@@ -1,4 +1,4 @@
-"""What an encoder-decoder learns from: texts that should lead to a title, without any new label."""
+"""Training examples of the encoder-decoder: texts from which to generate a title."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ HELD_OUT, MOST_HELD_OUT = 0.05, 2_000  # share and number of questions; the auth
 
 
 class Example(NamedTuple):
-    """Two contexts, each of which should lead to the target; a body may be empty."""
+    """Two source texts and the title to generate from each; a body may be empty."""
 
     title: str
     body: str
@@ -21,26 +21,26 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs:
-    """Examples to learn from, and those of questions that no training example mentions."""
+    """Examples for training, and held-out ones whose questions are in no training example."""
 
     train: list[Example]
     heldout: list[Example]
 
 
 class _Source(NamedTuple):
-    questions: tuple[Post, ...]  # all whose titles are read or written
+    questions: tuple[Post, ...]  # whose titles are source or target
     example: Example
 
 
 def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
-    """The examples of any dataset.
+    """The examples of a dataset.
 
-    Each question with a title and a body is one. So is each training question with a right answer
-    as its body. Two questions that are marked as alike are two, one each way; marks of dev and test
-    questions are not read. A seeded hash of their ids says which questions are held out; they and
-    questions of the same title are in no training example.
+    Each question with a title and a body is one; so is each training question with a right answer
+    as its body. Two questions that are labelled as duplicates make two, one each way; labels of dev
+    and test questions are not used. A seeded hash of ids chooses the held-out questions; these and
+    questions with the same title are in no training example.
     """
-    own, marked = list(_own(dataset)), list(_marked(dataset))
+    own, duplicates = list(_own(dataset)), list(_duplicates(dataset))
     ids = sorted({source.questions[0].id for source in own}, key=lambda id: stable_hash(seed, id))
     if len(ids) < 2:
         raise AskonceError(
@@ -52,16 +52,18 @@ def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
     titles = {_plain(source.example.target) for source in heldout}
     train = [
         source.example
-        for source in [*own, *marked]
+        for source in [*own, *duplicates]
         if not any(post.id in held or _plain(post.title) in titles for post in source.questions)
     ]
     if not train:
-        raise AskonceError(f"all questions of {dataset.name!r} have one title; nothing to learn")
+        raise AskonceError(
+            f"all questions of {dataset.name!r} have the same title; nothing to train on"
+        )
     return Pairs(train, [source.example for source in heldout])
 
 
 def _own(dataset: Dataset) -> Iterator[_Source]:
-    """A question's body, or a right answer to it, leads to its title."""
+    """From a question's body, or a right answer to it, to its title."""
     queries = (pool.query for pool in dataset.role("train"))
     for post in _once([*dataset.posts.values(), *queries]):
         if post.kind == "question" and post.title and post.body:
@@ -73,9 +75,9 @@ def _own(dataset: Dataset) -> Iterator[_Source]:
                 yield _Source((query,), Example(query.title, post.text, query.title))
 
 
-def _marked(dataset: Dataset) -> Iterator[_Source]:
-    """Each of two questions that are marked as alike leads to the other's title."""
-    kept_apart = {
+def _duplicates(dataset: Dataset) -> Iterator[_Source]:
+    """From each of two duplicate questions to the other's title."""
+    excluded = {
         pool.query.id
         for name in {dataset.dev, dataset.test} & dataset.splits.keys()
         for pool in dataset.split(name)
@@ -83,7 +85,7 @@ def _marked(dataset: Dataset) -> Iterator[_Source]:
     for pool in dataset.role("train"):
         for post in pool.positives:
             pair = (pool.query, post)
-            if post.kind != "question" or not kept_apart.isdisjoint(p.id for p in pair):
+            if post.kind != "question" or not excluded.isdisjoint(p.id for p in pair):
                 continue
             for one, other in (pair, pair[::-1]):
                 if one.title and other.title:

@@ -1,4 +1,4 @@
-"""The picture of a pre-training run: perplexity falls, the rank of right questions rises."""
+"""A plot of a pre-training: perplexity and dev MRR by epoch."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ def draw(curves: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
     figure = Figure(figsize=(6, 4), layout="constrained")
     left = figure.add_subplot()
     right = left.twinx()
-    for place, (name, history) in enumerate(curves.items()):
+    for index, (name, history) in enumerate(curves.items()):
         epochs = [record["epoch"] for record in history]
-        colour = f"C{place}"
+        colour = f"C{index}"
         left.plot(epochs, [record["perplexity"] for record in history], ":", color=colour)
         right.plot(
             epochs, [100 * record["dev"]["MRR"] for record in history], color=colour, label=name

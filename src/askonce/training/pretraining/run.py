@@ -1,12 +1,13 @@
-"""Which pre-training a model has, from its recipe."""
+"""Pre-training by a recipe's [pretrain] table."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from askonce.config import settings
+from askonce.ranker import Ranker
 from askonce.training.events import OnEvent
-from askonce.training.prepare import untrained
+from askonce.training.prepare import start_from, untrained
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
     LanguageModelSettings,
@@ -31,5 +32,20 @@ def pretrain_recipe(
     if recipe.model == "cabin":
         language = settings(LanguageModelSettings, table, "pretrain.")
         return pretrain_language_models(ranker, dataset, language, folder, on_event, fabric)
-    told = settings(PretrainSettings, table, "pretrain.")
-    return pretrain(ranker, dataset, told, folder, on_event, fabric)
+    config = settings(PretrainSettings, table, "pretrain.")
+    return pretrain(ranker, dataset, config, folder, on_event, fabric)
+
+
+def initial_ranker(
+    recipe: Recipe,
+    table: Mapping[str, Any] | None,
+    dataset: Dataset,
+    folder: Path,
+    vectors: Path | None,
+    on_event: OnEvent,
+) -> Ranker:
+    """The ranker that fine-tuning starts from: pre-trained in the folder if there is a table."""
+    if table is None:
+        return untrained(recipe, dataset, vectors)
+    pretrain_recipe(recipe, table, dataset, folder, vectors, on_event)
+    return start_from(recipe, folder)

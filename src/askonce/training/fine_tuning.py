@@ -1,0 +1,223 @@
+"""Fine-tuning: train a ranker on labelled pools and keep the epoch that is best on dev."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from askonce.config import as_dict
+from askonce.errors import AskonceError
+from askonce.evaluation import Report, evaluate, pools_to_qrels, pools_to_run
+from askonce.evaluation.protocols import counted_queries
+from askonce.ranker import Ranker
+from askonce.training.batches import Collator, GroupBatch, GroupScorer
+from askonce.training.checkpoint import Progress, Record
+from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
+from askonce.training.events import OnEvent, ignore
+from askonce.training.losses import LOSSES
+from askonce.training.processes import alone
+from askonce.training.recipe import Recipe, TrainSettings
+from askonce.training.sampling import Group, GroupSampler, split_of
+from askonce.types import Dataset, Split
+
+SAMPLE_POOLS, SAMPLE_PAIRS = 200, 10  # pools, and pairs of each, on which feature scaling is fitted
+
+OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "adamax": torch.optim.Adamax,
+    "adagrad": torch.optim.Adagrad,
+    "rmsprop": torch.optim.RMSprop,
+    "sgd": torch.optim.SGD,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The ranker of the best epoch, and the history of all epochs."""
+
+    ranker: Ranker
+    progress: Progress
+
+
+def train(
+    ranker: Ranker,
+    dataset: Dataset,
+    recipe: Recipe,
+    folder: Path,
+    on_event: OnEvent = ignore,
+    fabric: Fabric | None = None,
+    stop: Stop = lambda: False,
+) -> Outcome:
+    """Train the ranker's model by a recipe; an interrupted run resumes.
+
+    The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``.
+    """
+    config = recipe.train
+    learner = FineTuning(ranker, dataset, recipe, folder, fabric or alone())
+    settings = EpochSettings(config.epochs, config.patience, config.seed, config.clip)
+    progress = run_epochs(learner, settings, folder, on_event, stop)
+    return Outcome(Ranker.load(folder), progress)
+
+
+class FineTuning(Learner[Group]):
+    """Lowers the loss of groups: queries with right and wrong candidates."""
+
+    def __init__(
+        self, ranker: Ranker, dataset: Dataset, recipe: Recipe, folder: Path, fabric: Fabric
+    ) -> None:
+        config = recipe.train
+        self.module, self.fabric, self.identity = ranker.model, fabric, as_dict(recipe)
+        self._ranker, self._dataset, self._recipe, self._config = ranker, dataset, recipe, config
+        self._folder = folder
+        self._dev = dev_split(dataset, config.dev)
+        split = config.split or dataset.train
+        self._sampler = GroupSampler(dataset, split, config.negatives, config.seed)
+        self._collator = Collator(ranker.lexicon.numbers, self._sampler.right)
+        self.optimizer = OPTIMISERS[config.optimiser](
+            parameter_groups(ranker.model, config), lr=config.rate
+        )
+        self._scorer = GroupScorer(ranker.model)
+        fit_inputs(ranker, split_of(dataset, split), self._collator)
+
+    def batches(self, epoch: int) -> Sequence[Sequence[Group]]:
+        """Sample the groups of the epoch; some samplers rank pools by the present weights."""
+        config = self._config
+        if config.negatives.source == "mix":
+            self._ranker.model.prepare()  # also after a resume, so that scores are the same
+        groups = self._sampler.epoch(epoch, self._ranker.score_pools)
+        return self._collator.batches(groups, config.batch_size, 7919 * config.seed + epoch)
+
+    def rate(self, epoch: int, step: int) -> float:
+        """As the recipe's schedule says; the same for all steps of an epoch."""
+        return rate(self._config, epoch)
+
+    def step(self, own: Sequence[Group], batch: Sequence[Group]) -> Loss:
+        """Mean loss of the groups, and the penalty on weights."""
+        negatives, device = self._config.negatives, self.fabric.device
+        in_batch = negatives.source == "batch"
+        if negatives.hardest_of and not in_batch:
+            own = mined(own, self._collator, negatives.count, self._ranker, device)
+        groups = self._collator.collate(own, batch if in_batch else None, negatives.others)
+        groups = groups.to(device)
+        loss = group_losses(self._scorer(groups), groups, self._config).sum() / len(batch)
+        if self.fabric.global_rank == 0:
+            loss = loss + penalty(self._ranker.model, self._config)
+        return Loss(loss, float(loss.detach()) * len(batch), len(own))
+
+    def measure(self) -> Measurement:
+        """Rank dev."""
+        self._ranker.model.prepare()
+        metrics = dev_report(self._ranker, self._dev, self._dataset).metrics
+        return Measurement(metrics[self._config.watch], {"dev": metrics})
+
+    def save(self, record: Record) -> None:
+        """Save the ranker with its dev figures."""
+        figures = {f"dev {name}": round(value, 4) for name, value in record["dev"].items()}
+        self._ranker.card = {"dataset": self._recipe.dataset, "epoch": record["epoch"], **figures}
+        self._ranker.save(self._folder)
+
+
+def fit_inputs(ranker: Ranker, pools: Split, collator: Collator) -> None:
+    """Fit feature scaling on a sample of training pairs, spread evenly over the pools."""
+    sample = pools[:: max(1, len(pools) // SAMPLE_POOLS)]
+    groups = [
+        Group(pool.query, pool.candidates[:SAMPLE_PAIRS], pool.labels[:SAMPLE_PAIRS])
+        for pool in sample
+        if pool.candidates
+    ]
+    if groups:
+        batch = collator.collate(groups)
+        query, candidate = batch.queries.text, batch.candidates.text
+        ranker.model.fit_inputs(query.select(batch.query_of), candidate.select(batch.candidate_of))
+
+
+def rate(config: TrainSettings, epoch: int) -> float:
+    """The learning rate of an epoch, counted from 1."""
+    if config.schedule == "inverse":
+        return config.rate / epoch  # λ_T = λ_0 / T
+    if config.schedule == "halving":
+        return halved(config.rate, epoch, config.halve_every)
+    return config.rate
+
+
+def halved(rate: float, epoch: int, every: int) -> float:
+    """The rate, halved after every so many epochs."""
+    return float(rate * 0.5 ** ((epoch - 1) // every))
+
+
+def mined(
+    groups: Sequence[Group], collator: Collator, count: int, ranker: Ranker, device: torch.device
+) -> list[Group]:
+    """Keep the ``count`` negatives of each group that score highest now, without dropout."""
+    batch = collator.collate(groups).to(device)
+    ranker.model.eval()
+    with torch.no_grad():
+        scores = GroupScorer(ranker.model)(batch)  # (G, C)
+    ranker.model.train()
+    wrong = batch.mask & (batch.labels <= 0)
+    order = scores.masked_fill(~wrong, -torch.inf).argsort(1, descending=True).tolist()
+    counts = wrong.sum(1).clamp_max(count).tolist()
+    return [
+        _selected(group, [n for n, label in enumerate(group.labels) if label > 0] + hardest[:most])
+        for group, hardest, most in zip(groups, order, counts, strict=True)
+    ]
+
+
+def _selected(group: Group, columns: Sequence[int]) -> Group:
+    return Group(
+        group.query,
+        tuple(group.candidates[column] for column in columns),
+        tuple(group.labels[column] for column in columns),
+    )
+
+
+def group_losses(scores: Tensor, batch: GroupBatch, config: TrainSettings) -> Tensor:
+    """The loss of each group."""
+    loss = LOSSES[config.loss]
+    return loss(scores * config.scale, batch.labels, batch.mask, config.margin)  # (G,)
+
+
+def penalty(model: nn.Module, config: TrainSettings) -> Tensor | float:
+    """λ Σ‖p‖ of RCNN's authors; the usual squared form is the optimiser's weight decay."""
+    if config.l2 == 0 or config.l2_form == "squared":
+        return 0.0
+    return config.l2 * sum(weight.norm() for weight in _own_and_words(model)[0])
+
+
+def dev_split(dataset: Dataset, limit: int | None = None) -> Split:
+    """The dev pools that choose the epoch; an error if none of them counts for the metrics."""
+    dev = split_of(dataset, "dev")
+    if limit and limit < len(dev):
+        dev = [dev[index * len(dev) // limit] for index in range(limit)]
+    counted_queries(pools_to_qrels(dev), dataset.protocol)
+    return dev
+
+
+def dev_report(ranker: Ranker, dev: Split, dataset: Dataset) -> Report:
+    """Evaluate the ranker on dev, under the dataset's protocol."""
+    run = pools_to_run(dev, ranker.score_pools(dev))
+    return evaluate(pools_to_qrels(dev), run, dataset.protocol)
+
+
+def parameter_groups(model: nn.Module, config: TrainSettings) -> list[dict[str, Any]]:
+    """The optimiser's groups. The gradient of λ‖p‖² is 2λp, torch adds weight_decay · p."""
+    own, words = _own_and_words(model)
+    decay = 2 * config.l2 if config.l2_form == "squared" else 0.0
+    groups = [
+        {"params": own, "weight_decay": decay},
+        {"params": words, "weight_decay": 0.0},
+    ]
+    if not own and not words:
+        raise AskonceError("the model has no weights to train; see its settings")
+    return [group for group in groups if group["params"]]
+
+
+def _own_and_words(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The trainable weights: the model's own, which L2 penalises, and the word vectors."""
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    own = [p for name, p in named if not name.startswith("words.")]
+    return own, [p for name, p in named if name.startswith("words.")]
