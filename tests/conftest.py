@@ -17,6 +17,10 @@ from hypothesis import HealthCheck, settings
 # small tensors on several threads wait for each other more than they compute
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# vectors that a teacher reads in tests do not go into the user's cache
+_CACHE = tempfile.TemporaryDirectory(prefix="askonce-cache-")
+os.environ["ASKONCE_CACHE"] = _CACHE.name
+
 # on a busy machine any example may take long
 settings.register_profile("askonce", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("askonce")

@@ -11,7 +11,7 @@ FLOW = [
     {"registry", "files"},
     {"config"},
     {"text"},
-    {"data", "index", "evaluation"},  # evaluation knows labels and scores, no model
+    {"data", "index", "evaluation", "teachers"},  # evaluation knows labels and scores, no model
     {"archive"},
     {"models"},
     {"ranker", "ranker_folder"},

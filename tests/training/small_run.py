@@ -21,6 +21,7 @@ from lightning_fabric import Fabric
 
 from askonce.models import MODELS
 from askonce.ranker import Ranker
+from askonce.teachers.lexicon import TeacherLexicon
 from askonce.text.lexicon import Lexicon
 from askonce.training.events import Event, OnEvent, ignore
 from askonce.training.fine_tuning import Outcome, train
@@ -32,6 +33,7 @@ from askonce.training.pretraining.language_models import (
 from askonce.training.processes import launched
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.types import Dataset, Pool, Post
+from tests.teachers.small_teacher import small_teacher
 
 WORDS = [f"w{i}" for i in range(40)]
 DIM = 10
@@ -87,6 +89,8 @@ def recipe(name: str = MODEL, options: dict[str, Any] | None = None, **changes: 
 def ranker(told: Recipe, dataset: Dataset) -> Ranker:
     """The untrained ranker of the recipe, with random word vectors."""
     lexicon = Lexicon.build([Post("all", title=" ".join(WORDS)), *dataset.posts.values()])
+    if MODELS[told.model].reads == "vectors":
+        lexicon = TeacherLexicon(lexicon.vocabulary, teacher=small_teacher()[0])
     vectors = np.random.default_rng(2).normal(size=(len(lexicon.vocabulary), DIM))
     return Ranker.create(told.model, lexicon, vectors.astype(np.float32), told.options)
 

@@ -13,7 +13,7 @@ from askonce.bench.rows.fusion import FusionRow
 from askonce.bench.store import Store, StoredCell
 from askonce.bench.workers import Job, run_here, run_jobs
 from askonce.errors import AskonceError
-from askonce.training.events import Epoch, Event, OnEvent
+from askonce.training.events import Epoch, Event, OnEvent, Reading
 
 Say = Callable[[str], None]
 EPOCHS_EVERY = 20.0  # seconds between two lines about epochs
@@ -109,15 +109,21 @@ def epoch_line(event: Epoch) -> str:
     return "  ".join([f"{phase} {event.epoch}", *texts])
 
 
+def reading_line(event: Reading) -> str:
+    """How far a teacher has read, in one line."""
+    return f"read {event.done:,} of {event.total:,} texts"
+
+
 def _epoch_logger(name: str) -> OnEvent:
     """Lines about epochs on stderr, but not too many."""
     last = time.monotonic()
 
     def on_event(event: Event) -> None:
         nonlocal last
-        if not isinstance(event, Epoch) or time.monotonic() - last < EPOCHS_EVERY:
+        if not isinstance(event, Epoch | Reading) or time.monotonic() - last < EPOCHS_EVERY:
             return
         last = time.monotonic()
-        sys.stderr.write(f"{name}: {epoch_line(event)}\n")
+        line = epoch_line(event) if isinstance(event, Epoch) else reading_line(event)
+        sys.stderr.write(f"{name}: {line}\n")
 
     return on_event

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from askonce.cli.output import first_process
-from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Step, ignore
+from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Reading, Step, ignore
 
 Changes = Annotated[
     list[str] | None,
@@ -66,6 +66,8 @@ def _bar(writer: Any) -> Iterator[OnEvent]:  # noqa: ANN401 - a late import
                 case Phase(text, name):
                     err.print(f"{name}: {text}")
                     bar.update(task, description=f"{name}: {text}", total=None)
+                case Reading(done, total):
+                    bar.update(task, description="reading texts", completed=done, total=total)
                 case Step(epoch, done, total, loss):
                     text = f"epoch {epoch}  loss {loss:.4f}"
                     bar.update(task, description=text, completed=done, total=total)

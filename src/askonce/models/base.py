@@ -107,6 +107,7 @@ class Matcher(nn.Module, ABC):
     """Scores pairs of texts. A subclass defines how to read a text and how to match two."""
 
     Config: ClassVar[type[Any]]
+    reads: ClassVar[Literal["words", "vectors"]] = "words"  # of each text; vectors: a teacher's
     config: Any
 
     def forward(self, query: Batch, candidate: Batch) -> Tensor:
@@ -151,8 +152,12 @@ class Encoder(Matcher):
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
         """Score of vectors (..., D) and (..., D), broadcast over the leading dimensions."""
 
+    def encode_side(self, batch: Batch, side: Side) -> Tensor:
+        """The vectors of texts as queries or as candidates; most models make no difference."""
+        return self.encode(batch)  # (B, D)
+
     def read(self, batch: Batch, side: Side) -> States:
-        vectors = self.encode(batch)  # (B, D)
+        vectors = self.encode_side(batch, side)  # (B, D)
         ones = torch.ones(len(batch), dtype=torch.long, device=vectors.device)
         return States(View(ones[:, None], ones), per_text={"vector": vectors})
 

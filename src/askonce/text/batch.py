@@ -17,13 +17,19 @@ class TokenIds(NamedTuple):
 
     title: np.ndarray
     body: np.ndarray
+    vector: np.ndarray | None = None  # (D,), a teacher's, for models that read vectors
 
     @property
     def text(self) -> np.ndarray:
         """Title and body as one sequence."""
         if not len(self.body):
             return self.title
-        return np.concatenate(self) if len(self.title) else self.body
+        return np.concatenate((self.title, self.body)) if len(self.title) else self.body
+
+    @property
+    def length(self) -> int:
+        """Number of words."""
+        return len(self.title) + len(self.body)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,5 +102,17 @@ class Batch:
     def body(self) -> View:
         return View.of([post.body for post in self.posts]).to(self.device)
 
+    @cached_property
+    def vectors(self) -> Tensor:
+        """A teacher's vector of each text."""
+        vectors = np.stack([_need_vector(post) for post in self.posts])
+        return torch.from_numpy(vectors).to(self.device)  # (B, D)
+
     def __len__(self) -> int:
         return len(self.posts)
+
+
+def _need_vector(post: TokenIds) -> np.ndarray:
+    if post.vector is None:
+        raise ValueError("a model that reads a teacher's vectors needs a TeacherLexicon")
+    return post.vector

@@ -52,6 +52,10 @@ class Lexicon:
         """A bare text as word codes: a title without a body."""
         return TokenIds(self.vocabulary.encode(self.words(text)), NO_WORDS)
 
+    def read(self, texts: Sequence[str | Post]) -> list[TokenIds]:
+        """Texts and posts as word codes."""
+        return [self.numbers(text) if isinstance(text, Post) else self.line(text) for text in texts]
+
     def batch(self, posts: Sequence[Post]) -> Batch:
         """Posts as one batch."""
-        return Batch([self.numbers(post) for post in posts])
+        return Batch(self.read(posts))

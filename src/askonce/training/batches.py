@@ -145,7 +145,7 @@ class Collator:
         lengths = self._lengths
         for post in group.candidates:
             if post.id not in lengths:
-                lengths[post.id] = sum(map(len, self._numbers(post, self._candidates)))
+                lengths[post.id] = self._numbers(post, self._candidates).length
         return max([lengths[post.id] for post in group.candidates])
 
     def _read(

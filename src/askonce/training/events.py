@@ -24,6 +24,14 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A teacher reads texts that its cache lacks."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
 class Step:
     """The optimiser made a step."""
 
@@ -54,7 +62,7 @@ class Epoch:
         return cls(record["epoch"], best, record.get("loss"), record.get("dev", {}), figures)
 
 
-Event = Phase | Note | Step | Epoch
+Event = Phase | Note | Reading | Step | Epoch
 OnEvent = Callable[[Event], None]
 
 

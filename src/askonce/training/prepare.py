@@ -1,6 +1,6 @@
 """The ranker that training starts from: untrained, or saved by pre-training."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -9,18 +9,24 @@ import numpy as np
 
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
+from askonce.models import MODELS
 from askonce.ranker import Ranker
+from askonce.teachers import load_teacher
+from askonce.teachers.lexicon import TeacherLexicon
 from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
 from askonce.text.vectors import WordVectors, fuse, train_skipgram, vectors_for
 from askonce.text.vocabulary import Vocabulary
+from askonce.training.events import OnEvent, Reading, ignore
 from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset, Post
 
 DIM = 100  # of skip-gram vectors by default
 
 
-def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> Ranker:
+def untrained(
+    recipe: Recipe, dataset: Dataset, vectors: Path | None = None, on_event: OnEvent = ignore
+) -> Ranker:
     """An untrained ranker with the vocabulary of the dataset.
 
     The vocabulary has the words of all texts, also of dev and test: pre-trained word vectors cover
@@ -28,9 +34,22 @@ def untrained(recipe: Recipe, dataset: Dataset, vectors: Path | None = None) -> 
     """
     text = recipe.text
     posts = list(every_post(dataset))
+    if MODELS[recipe.model].reads == "vectors":
+        return _over_teacher(recipe, posts, on_event)
     lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
     matrix = word_vectors(text, lexicon, posts, vectors, recipe.train.seed)
     return Ranker.create(recipe.model, lexicon, matrix, recipe.options, recipe.train.seed)
+
+
+def _over_teacher(recipe: Recipe, posts: Sequence[Post], on_event: OnEvent) -> Ranker:
+    """A ranker over a teacher's vectors, which are read now or come from the cache."""
+    teacher = load_teacher(recipe.text.teacher)
+    texts = [post.text for post in posts]
+    teacher.encode(texts, lambda done, total: on_event(Reading(done, total)))
+    lexicon = TeacherLexicon(teacher=teacher)
+    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
+    options = {**recipe.options, "dim": teacher.dim}
+    return Ranker.create(recipe.model, lexicon, no_words, options, recipe.train.seed)
 
 
 def start_from(recipe: Recipe, folder: Path) -> Ranker:

@@ -21,6 +21,7 @@ class TextSettings:
     max_words: int | None = 200  # of the title and of the body; the rest is dropped
     vectors: Literal["file", "skipgram", "fused", "random"] = "file"
     dim: int | None = None  # of the vectors; 100 by default, a file's own for file and fused
+    teacher: str = "minilm"  # of models that read vectors: a sentence-transformers name or folder
 
     def __post_init__(self) -> None:
         _at_least(self, "text", 1, "min_count", "max_words", "dim")
@@ -33,17 +34,19 @@ class Negatives:
     ``pool``: the query's own pool. ``corpus``: any text of the corpus. ``bm25``: BM25's results for
     the query. ``mix``: half the hardest of the pool under the model at the start of the epoch, half
     random from the pool (HyperQA). ``batch``: the right answers of the other queries of the batch,
-    or ``others`` of them. ``all``: the whole pool as labelled, without sampling.
+    or ``others`` of them, and ``hard`` of each query's own pool. ``all``: the whole pool as
+    labelled, without sampling.
     """
 
     source: NegativeSource = "pool"
     count: int = 4  # negatives in a group
     hardest_of: int = 0  # draw this many, keep the ``count`` that score highest now; 0 keeps all
+    hard: int = 0  # with ``batch``: negatives that each query brings from its own pool
     others: int = 0  # limit for ``batch``, since a model that reads pairs reads each; 0 takes all
 
     def __post_init__(self) -> None:
         _at_least(self, "train.negatives", 1, "count")
-        _at_least(self, "train.negatives", 0, "hardest_of", "others")
+        _at_least(self, "train.negatives", 0, "hardest_of", "hard", "others")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def run_recipe(
     """Train by a recipe, then measure the ranker and BM25 on dev and test."""
     on_event(Phase("building the vocabulary, reading vectors"))
     fabric = launched()
-    ranker = start_from(recipe, start) if start else untrained(recipe, dataset, vectors)
+    ranker = start_from(recipe, start) if start else untrained(recipe, dataset, vectors, on_event)
     outcome = train(ranker, dataset, recipe, folder, on_event, fabric)
     on_event(Phase("measuring"))
     measured = {

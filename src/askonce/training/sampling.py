@@ -134,7 +134,8 @@ class GroupSampler:
 
     def _wrong(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
         if self.negatives.source == "batch":
-            return ()
+            own = self._own_wrong(pool) if self.negatives.hard else []
+            return rng.sample(own, min(self.negatives.hard, len(own)))
         # a pool without negatives samples them from the corpus
         if self.negatives.source != "corpus" and (own := self._own_wrong(pool)):
             return rng.sample(own, min(count, len(own)))

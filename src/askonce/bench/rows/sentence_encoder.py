@@ -1,5 +1,6 @@
 """Rows of sentence-transformers without any training: the modern baseline."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from askonce.bench.rows.base import Outcome, Row, Task, need_texts, scored
-from askonce.bench.rows.checkpoints import MINILM, load_transformers, weights
-from askonce.errors import AskonceError, MissingExtra
-from askonce.types import Pool, Post
+from askonce.teachers import MINILM, load_teacher
+from askonce.teachers.teacher import OnProgress
+from askonce.training.events import Reading
+from askonce.types import Pool
 
-BATCH = 32
+TIMED_TEXTS = 256  # read without the cache, to measure the speed
 
 
 class SentenceRow(Row):
@@ -21,56 +23,35 @@ class SentenceRow(Row):
     seeded = False
 
     def __init__(self, label: str, name: str | None = None) -> None:
-        self.label, self._name = label, name
+        self.label, self._name = label, name or MINILM
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
         """The checkpoint."""
-        return {"sentence_encoder": self._name or MINILM}
+        return {"sentence_encoder": self._name}
 
     def run(self, task: Task) -> Outcome:
         """Encode each text once, then compare."""
         need_texts(self, task.data)
-        model = self._load()
-        encoder = _Encoder(model)
-        runs, facts = scored(task, encoder.score)
-        size = sum(weight.numel() for weight in model.parameters())
-        speed = len(encoder.vectors) / max(facts["score_seconds"], 1e-9)
-        facts |= {"parameters": size, "all_parameters": size, "texts_per_second": speed}
-        return Outcome(runs, facts | {"train_seconds": 0.0})
+        teacher = load_teacher(self._name)
+        texts: set[str] = set()
+        on_progress: OnProgress = lambda done, total: task.on_event(Reading(done, total))  # noqa: E731
 
-    def _load(self) -> Any:  # noqa: ANN401 - an optional package
-        checkpoint = weights(self._name, f"the row {self.label!r}")
-        load_transformers(f"the row {self.label!r}")
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError:
-            raise MissingExtra("sentence-transformers", "minilm", self.label) from None
-        try:
-            return SentenceTransformer(checkpoint)
-        except (OSError, ValueError) as error:
-            reason = str(error).partition("\n")[0]
-            raise AskonceError(f"no sentence encoder at {checkpoint!r}: {reason}") from None
+        def score(pools: Sequence[Pool]) -> list[np.ndarray]:
+            texts.update(post.text for pool in pools for post in (pool.query, *pool.candidates))
+            ordered = sorted(texts)
+            row = {text: i for i, text in enumerate(ordered)}
+            vectors = teacher.encode(ordered, on_progress)  # (n, D)
+            return [
+                vectors[[row[post.text] for post in pool.candidates]]
+                @ vectors[row[pool.query.text]]
+                for pool in pools
+            ]
 
-
-class _Encoder:
-    """Encodes each text once."""
-
-    def __init__(self, model: Any) -> None:  # noqa: ANN401 - an optional package
-        self._model = model
-        self.vectors: dict[str, np.ndarray] = {}  # by text: posts and queries may share an id
-
-    def score(self, pools: Sequence[Pool]) -> list[np.ndarray]:
-        """Cosine of each query with its candidates."""
-        self._encode([post for pool in pools for post in (pool.query, *pool.candidates)])
-        return [
-            np.stack([self.vectors[post.text] for post in pool.candidates])
-            @ self.vectors[pool.query.text]
-            for pool in pools
-        ]
-
-    def _encode(self, posts: Sequence[Post]) -> None:
-        new = sorted({post.text for post in posts} - self.vectors.keys())
-        vectors = self._model.encode(
-            new, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True
-        )
-        self.vectors.update(zip(new, np.asarray(vectors, dtype=np.float32), strict=True))
+        runs, facts = scored(task, score)
+        sample = sorted(texts)[:: max(1, len(texts) // TIMED_TEXTS)]
+        begin = time.perf_counter()
+        teacher.read(sample)
+        facts["texts_per_second"] = len(sample) / max(time.perf_counter() - begin, 1e-9)
+        size = teacher.parameters
+        facts |= {"parameters": size, "all_parameters": size, "train_seconds": 0.0}
+        return Outcome(runs, facts)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.files import write_atomic
-from askonce.training.events import Epoch, Event, OnEvent, Phase, Step
+from askonce.training.events import Epoch, Event, OnEvent, Phase, Reading, Step
 
 FILE = "progress.json"
 WRITE_EVERY = 1.0  # seconds between two writes during an epoch
@@ -62,7 +62,7 @@ class _Progress:
             case Epoch(loss=float(loss)):
                 record = {"epoch": event.epoch, "loss": loss, "dev": dict(event.dev)}
                 self._now["history"] = [*self._now["history"], record]
-        if not isinstance(event, Step) or time.monotonic() - self._written >= WRITE_EVERY:
+        if not isinstance(event, Step | Reading) or time.monotonic() - self._written >= WRITE_EVERY:
             self.write()
 
     def write(self) -> None:

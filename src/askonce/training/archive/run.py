@@ -105,7 +105,7 @@ def _train_task(
     history: Sequence[Mapping[str, Any]] = ()
     if model is None or model in MODELS:
         trained = train_encoder(run, model)
-        own, history = {run.name: trained.ranker}, trained.progress.history
+        own, history = {run.name: trained.ranker}, trained.progress.history[1:]
     posts = len(archive.questions) + len(archive.answers)
     encoded = encode_posts(run, model, {**own, **others}, posts)
     selected = select_encoder(splits, select_bm25(splits), encoded)
@@ -113,7 +113,7 @@ def _train_task(
     if pair is not None:
         run.say(f"measuring {pair.ranker.name}")
         selected = select_pair(splits, selected, pair.ranker)
-        history = history or pair.progress.history
+        history = history or pair.progress.history[1:]
     calibration, quality = calibrate(run.task, splits, selected)
     serving = Serving(
         encoder=selected.encoder.place if selected.encoder else None,
@@ -125,7 +125,7 @@ def _train_task(
         labels=run.task.labels,
         figures=selected.figures() | ({"probability": {"test": quality}} if quality else {}),
         queries={name: len(pools) for name, pools in run.task.dataset.splits.items()},
-        history=tuple(history),
+        history=tuple(history),  # of trained epochs: epoch 0 has no loss
         seconds=round(time.perf_counter() - begin, 1),
     )
     return serving, own

