@@ -21,12 +21,14 @@ ROUNDS = 3
 
 
 def texts(count: int) -> list[str]:
+    """Texts of the built-in archive."""
     snapshot = open_archive("bicycles").snapshot()
     posts = [*snapshot.questions.values(), *snapshot.answers.values()]
     return [f"{posts[n % len(posts)].text} {n // len(posts)}" for n in range(count)]
 
 
 def main() -> None:
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--teacher", default="minilm")
     parser.add_argument("--texts", type=int, default=600)
