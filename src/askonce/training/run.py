@@ -13,8 +13,9 @@ from askonce.training.prepare import start_from
 from askonce.training.pretraining.run import initial_ranker
 from askonce.training.processes import launched
 from askonce.training.recipe import Before, Recipe
-from askonce.types import Dataset, Split
+from askonce.types import Dataset, Role, Split
 
+ROLES: tuple[Role, ...] = ("dev", "test")
 DISTILLED = "distilled"  # folder of the student before it is tuned, inside that of the run
 
 
@@ -56,9 +57,9 @@ def run_recipe(
         outcome = train_stages(recipe, start, dataset, folders, vectors, on_event)
     on_event(Phase("measuring"))
     measured = {
-        name: figures(outcome.ranker, dataset.split(name), dataset)
-        for name in ("dev", "test")
-        if has(dataset, name)
+        role: figures(outcome.ranker, dataset.role(role), dataset)
+        for role in ROLES
+        if has(dataset, role)
     }
     return {
         "model": recipe.model,
@@ -72,7 +73,7 @@ def run_recipe(
     }
 
 
-def has(dataset: Dataset, role: str) -> bool:
+def has(dataset: Dataset, role: Role) -> bool:
     """Whether the dataset has a split of this role."""
     return getattr(dataset, role) in dataset.splits
 
