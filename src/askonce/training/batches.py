@@ -126,11 +126,16 @@ class Collator:
         """
         posts = list({post.id: post for group in among for post in group.candidates}.values())
         columns = {post.id: column for column, post in enumerate(posts)}
+        copies: dict[str, list[int]] = {}  # columns by text
+        for column, post in enumerate(posts):
+            copies.setdefault(post.text, []).append(column)
         labels = np.zeros((len(groups), len(posts)), dtype=np.int64)  # (G, C)
         mask = np.empty((len(groups), len(posts)), dtype=bool)  # (G, C)
         for row, group in enumerate(groups):
             ids, texts = self._right[group.query.id]
-            mask[row] = [post.id not in ids and post.text not in texts for post in posts]
+            mask[row] = True
+            mask[row, [columns[name] for name in ids if name in columns]] = False
+            mask[row, [column for text in texts for column in copies.get(text, ())]] = False
             own = [columns[post.id] for post in group.candidates]
             mask[row, own] = False
             if others:
