@@ -86,8 +86,8 @@ class GroupScorer(nn.Module):
         pairs = batch.query_of, batch.candidate_of
         dense = 2 * len(batch.query_of) > len(batch.queries) * len(batch.candidates)
         if dense and isinstance(self.model, Encoder):  # candidates of the whole batch
-            vectors = query["vector"][:, None], candidate["vector"][None]  # (Q, 1, D), (1, N, D)
-            return batch.spread(self.model.similarity(*vectors)[pairs])
+            scores = self.model.similarities(query["vector"], candidate["vector"])  # (Q, N)
+            return batch.spread(scores[pairs])
         one, other = query.select(batch.query_of), candidate.select(batch.candidate_of)
         return batch.spread(self.model.match(one, other))
 
