@@ -23,9 +23,17 @@ OnProgress = Callable[[int, int], None]  # texts read so far, texts in all
 class Teacher(Protocol):
     """Reads texts into unit vectors of one space."""
 
-    name: str  # tells the weights: other weights have another name
-    dim: int
-    parameters: int
+    @property
+    def name(self) -> str:
+        """Tells the weights: other weights have another name."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights."""
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
         """One unit vector per text, float32 (n, D)."""

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from askonce.training.processes import alone
 
 READ = 2048  # texts between two looks at the clock
 MATRIX = 5.0  # weight of the similarity matrix beside the cosine
+SENTENCE_WORDS = 3  # a shorter text is no sentence, and does not decide the epoch
 BEST = "best.safetensors"
 
 
@@ -160,12 +161,10 @@ class WordSum(nn.Module):
 
     def __init__(self, vectors: np.ndarray, weights: np.ndarray) -> None:
         super().__init__()
-        self.words = nn.Embedding.from_pretrained(
-            torch.from_numpy(vectors), freeze=False, sparse=True
-        )
-        self.weights = nn.Embedding.from_pretrained(
-            torch.from_numpy(weights)[:, None], freeze=False, sparse=True
-        )
+        self.words = nn.Embedding(len(vectors), vectors.shape[1], sparse=True)
+        self.words.weight.data = torch.from_numpy(vectors)
+        self.weights = nn.Embedding(len(weights), 1, sparse=True)
+        self.weights.weight.data = torch.from_numpy(weights)[:, None]
 
     def forward(self, rows: Tensor, factors: Tensor, starts: Tensor) -> Tensor:
         scaled = self.words(rows) * (self.weights(rows) * factors[:, None])  # (T, E)
@@ -186,9 +185,10 @@ class Distillation(Learner[int]):
         self.fabric = alone()
         self.identity = {"texts": len(bags), "settings": repr(settings)}
         self._bags, self._settings, self._folder = bags, settings, folder
-        order = np.random.default_rng(settings.seed).permutation(len(bags))
-        held_out = min(settings.dev, len(bags) // 5)
-        self._dev, self._train = order[:held_out], order[held_out:]
+        sentences = np.flatnonzero(np.diff(bags.starts) >= SENTENCE_WORDS)
+        rng = np.random.default_rng(settings.seed)
+        self._dev = rng.permutation(sentences)[: min(settings.dev, len(sentences) // 5)]
+        self._train = np.setdiff1d(np.arange(len(bags)), self._dev)
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
         rng = np.random.default_rng((self._settings.seed, epoch))
@@ -204,16 +204,14 @@ class Distillation(Learner[int]):
 
     def measure(self) -> Measurement:
         with torch.inference_mode():
-            parts = [self._losses(part) for part in self._dev_batches()]
+            dev = slices(self._dev.tolist(), self._settings.batch_size)
+            parts = [self._losses(part) for part in dev]
         cosine, matrix = torch.tensor(parts).mean(0).tolist()
-        dev = {"cosine": 1 - cosine, "matrix": matrix}
-        return Measurement(-(cosine + MATRIX * matrix), {"dev": dev})
+        figures = {"cosine": 1 - cosine, "matrix": matrix}
+        return Measurement(-(cosine + MATRIX * matrix), {"dev": figures})
 
     def save(self, record: Record) -> None:
         save_weights(self._folder / BEST, self.module)
-
-    def _dev_batches(self) -> Iterator[Sequence[int]]:
-        yield from slices(self._dev.tolist(), self._settings.batch_size)
 
     def _losses(self, texts: Sequence[int]) -> tuple[Tensor, Tensor]:
         rows, factors, starts, vectors = self._bags.batch(texts)
