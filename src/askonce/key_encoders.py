@@ -51,10 +51,10 @@ class SentenceKeys:
 
     ranker = None  # it cannot explain scores
 
-    def __init__(self, name_or_folder: str | Path) -> None:
-        self._teacher: Teacher = (
-            load_starter() if str(name_or_folder) == STARTER else load_teacher(name_or_folder)
-        )
+    def __init__(self, teacher: str | Path | Teacher) -> None:
+        if isinstance(teacher, str | Path):
+            teacher = load_starter() if str(teacher) == STARTER else load_teacher(teacher)
+        self._teacher = teacher
         self.name = self._teacher.name
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:

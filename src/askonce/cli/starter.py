@@ -20,23 +20,26 @@ def command(
     teacher: Annotated[
         str, typer.Option(help="A sentence-transformers name or folder, or minilm.")
     ] = "minilm",
-    minutes: Annotated[float, typer.Option(help="Stop reading after this long.")] = 20,
+    texts: Annotated[
+        int | None, typer.Option(help="Read this many texts, the common ones first; else all.")
+    ] = None,
 ) -> None:
     """Teach the starter on WordNet; texts that the teacher has read come from its cache."""
     from askonce.teachers import load_teacher
-    from askonce.training.events import Phase
-    from askonce.training.starter.learn import StarterSettings, learn_starter, read_texts
+    from askonce.training.events import Phase, Reading
+    from askonce.training.starter.learn import StarterSettings, learn_starter
     from askonce.training.starter.texts import starter_texts
 
     with training_progress() as on_event:
         on_event(Phase("reading texts"))
         source = load_teacher(teacher)
-        texts, vectors = read_texts(source, starter_texts(wordnet, words), minutes * 60, on_event)
-        starter, record = learn_starter(texts, vectors, StarterSettings(), on_event)
-        about = {"teacher": source.name, "texts": str(len(texts)), "epoch": str(record["epoch"])}
+        read = starter_texts(wordnet, words)[:texts]
+        vectors = source.encode(read, lambda done, total: on_event(Reading(done, total)))
+        starter, record = learn_starter(read, vectors, StarterSettings(), on_event)
+        about = {"teacher": source.name, "texts": str(len(read)), "epoch": str(record["epoch"])}
         starter.save(out, about)
     console().print(
-        f"{len(starter.words)} words from {len(texts)} texts in {out}, "
+        f"{starter.name}: {len(starter.words)} words from {len(read)} texts in {out}, "
         f"{out.stat().st_size / 1e6:.1f} MB; cosine to the teacher {record['dev']['cosine']:.3f}"
     )
 

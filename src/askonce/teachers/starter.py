@@ -142,7 +142,9 @@ class Starter:
             "scales": self.scales,
             "basis": self.basis.astype(np.float16),
         }
-        save_file(arrays, path, metadata=dict(about))
+        # safetensors writes the bytes as they lie, in whatever order
+        rows = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        save_file(rows, path, metadata=dict(about))
 
     @cached_property
     def name(self) -> str:

@@ -1,7 +1,6 @@
 """Teach the starter: word vectors and weights whose sums are the teacher's sentence vectors."""
 
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +13,13 @@ from torch.nn import functional as F
 
 from askonce.errors import AskonceError
 from askonce.teachers.starter import Starter, WordParts, quantise
-from askonce.teachers.teacher import Teacher
 from askonce.text.tokenise import tokenise
 from askonce.training.batches import slices
 from askonce.training.checkpoint import Record, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
-from askonce.training.events import OnEvent, Phase, Reading, ignore
+from askonce.training.events import OnEvent, Phase, ignore
 from askonce.training.processes import alone
 
-READ = 2048  # texts between two looks at the clock
 MATRIX = 5.0  # weight of the similarity matrix beside the cosine
 SENTENCE_WORDS = 3  # a shorter text is no sentence, and does not decide the epoch
 BEST = "best.safetensors"
@@ -40,20 +37,6 @@ class StarterSettings:
     rate: float = 2e-3
     dev: int = 2_000  # texts that decide which epoch is kept
     seed: int = 1
-
-
-def read_texts(
-    teacher: Teacher, texts: Sequence[str], seconds: float, on_event: OnEvent = ignore
-) -> tuple[list[str], np.ndarray]:
-    """The texts that the teacher reads within the time, in their order, and its vectors (n, D)."""
-    begin, vectors = time.monotonic(), []
-    for part in slices(texts, READ):
-        vectors.append(teacher.encode(part))
-        on_event(Reading(sum(map(len, vectors)), len(texts)))
-        if time.monotonic() - begin > seconds:
-            break
-    read = np.concatenate(vectors)
-    return list(texts[: len(read)]), read
 
 
 def learn_starter(
