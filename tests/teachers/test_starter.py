@@ -195,6 +195,6 @@ def test_it_is_rebuilt_the_same_from_a_small_corpus(wordnet, tmp_path, monkeypat
     starter.save(tmp_path / "starter.safetensors", {"teacher": teacher.name})
     again = learn_starter(texts, vectors, settings)[0]
     loaded = Starter.load(tmp_path / "starter.safetensors")
-    assert loaded.words == again.words
+    assert loaded.name == starter.name == again.name
     np.testing.assert_array_equal(loaded.table, again.table)
     np.testing.assert_allclose(loaded.encode(texts), again.encode(texts), atol=1e-3)

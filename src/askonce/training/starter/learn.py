@@ -63,7 +63,8 @@ def learn_starter(
     weights = norms * module.weights.weight.detach().numpy()[:, 0]
     sign = np.where(weights < 0, -1, 1)  # the weight of a word is its length
     best = progress.history[progress.best_epoch]
-    return Starter(words, *quantise(table * sign[:, None], weights * sign), basis), best
+    half = basis.astype(np.float16).astype(np.float32)  # as it is saved
+    return Starter(words, *quantise(table * sign[:, None], weights * sign), half), best
 
 
 def choose_words(tokens: Sequence[Sequence[str]], count: int) -> list[str]:
