@@ -1,7 +1,7 @@
 """The starter: a student of general English inside the package, for archives without a teacher.
 
 A text is the weighted sum of its words' vectors, in the space of the teacher that it learnt from.
-``starter.md`` beside this file says from what; ``python -m askonce.training.starter`` rebuilds it.
+``starter.md`` beside this file says from what; ``python -m askonce.cli.starter`` rebuilds it.
 """
 
 import hashlib
