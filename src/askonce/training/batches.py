@@ -86,8 +86,8 @@ class GroupScorer(nn.Module):
         pairs = batch.query_of, batch.candidate_of
         dense = 2 * len(batch.query_of) > len(batch.queries) * len(batch.candidates)
         if dense and isinstance(self.model, Encoder):  # candidates of the whole batch
-            vectors = query["vector"][:, None], candidate["vector"][None]  # (Q, 1, D), (1, N, D)
-            return batch.spread(self.model.similarity(*vectors)[pairs])
+            scores = self.model.similarities(query["vector"], candidate["vector"])  # (Q, N)
+            return batch.spread(scores[pairs])
         one, other = query.select(batch.query_of), candidate.select(batch.candidate_of)
         return batch.spread(self.model.match(one, other))
 
@@ -142,11 +142,16 @@ class Collator:
         """
         posts = list({post.id: post for group in among for post in group.candidates}.values())
         columns = {post.id: column for column, post in enumerate(posts)}
+        copies: dict[str, list[int]] = {}  # columns by text
+        for column, post in enumerate(posts):
+            copies.setdefault(post.text, []).append(column)
         labels = np.zeros((len(groups), len(posts)), dtype=np.int64)  # (G, C)
         mask = np.empty((len(groups), len(posts)), dtype=bool)  # (G, C)
         for row, group in enumerate(groups):
             ids, texts = self._right[group.query.id]
-            mask[row] = [post.id not in ids and post.text not in texts for post in posts]
+            mask[row] = True
+            mask[row, [columns[name] for name in ids if name in columns]] = False
+            mask[row, [column for text in texts for column in copies.get(text, ())]] = False
             own = [columns[post.id] for post in group.candidates]
             mask[row, own] = False
             if others:

@@ -19,9 +19,9 @@ class TextSettings:
 
     min_count: int = 1  # rarer words are unknown
     max_words: int | None = 200  # of the title and of the body; the rest is dropped
-    vectors: Literal["file", "skipgram", "fused", "random"] = "file"
-    dim: int | None = None  # of the vectors; 100 by default, a file's own for file and fused
-    teacher: str = "minilm"  # of models that read vectors: a sentence-transformers name or folder
+    vectors: Literal["file", "skipgram", "fused", "random", "starter"] = "file"
+    dim: int | None = None  # of the vectors; 100 by default, all that a file or the starter has
+    teacher: str = "minilm"  # of models that read vectors: a name or folder, or "starter"
 
     def __post_init__(self) -> None:
         at_least(self, "text", 1, "min_count", "max_words", "dim")
