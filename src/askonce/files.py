@@ -227,7 +227,6 @@ def whole_text(path: Path) -> str:
 
 
 def json_value(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """The content of a JSON file."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
@@ -252,7 +251,6 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write or replace a file as a whole; see :func:`replacing`."""
     with replacing(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -299,7 +297,6 @@ class Lock:
         )
 
     def release(self) -> None:
-        """Let another process take the lock."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None

@@ -26,8 +26,6 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udff
 
 @dataclass
 class Summary:
-    """What an import has done so far."""
-
     added: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -38,7 +36,6 @@ class Summary:
 
     @property
     def posts(self) -> int:
-        """The posts that were read and are now in the archive."""
         return self.added + self.changed + self.unchanged
 
 
@@ -112,14 +109,12 @@ class _Loading:
         self.summary.unchanged += written.unchanged
 
     def write_waiting(self) -> None:
-        """Write the answers whose questions came later."""
         self.waiting.seek(0)
         posts = (post_from_json(json_object(Path(), line)) for line in self.waiting)
         for batch in _batches(posts, BATCH):
             self.write(batch, wait=False)
 
     def write_links(self, links: Iterable[Link]) -> None:
-        """Write the links between existing questions."""
         for batch in _batches(links, BATCH):
             ends = [{link.source, link.target} for link in batch]
             kinds = self.archive.kinds(set().union(*ends))

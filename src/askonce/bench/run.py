@@ -89,19 +89,16 @@ def _reason_to_skip(bench: Bench, data: BenchData, store: Store, row: Row, seed:
 
 
 def _work(plan: CellPlan, threads: int | None) -> str:
-    """Run the cell, in a process of its own."""
     return outcome_line(run_cell(plan, _epoch_logger(str(plan)), threads))
 
 
 def outcome_line(cell: StoredCell) -> str:
-    """A cell's main metric and time in one line."""
     metric = main_metric(cell.dataset)
     shown = [f"{split} {figures['metrics'][metric]:.4f}" for split, figures in cell.figures.items()]
     return f"{metric} {', '.join(shown)} in {cell.facts['seconds']:.0f} s"
 
 
 def epoch_line(event: Epoch) -> str:
-    """An epoch's figures in one line."""
     perplexities = {key: event.figures[key] for key in PERPLEXITIES if key in event.figures}
     phase = "pre-training, epoch" if perplexities else "epoch"
     texts = [f"{key.replace('_', ' ')} {value:.1f}" for key, value in perplexities.items()]
@@ -110,7 +107,6 @@ def epoch_line(event: Epoch) -> str:
 
 
 def reading_line(event: Reading) -> str:
-    """How far a teacher has read, in one line."""
     return f"read {event.done:,} of {event.total:,} texts"
 
 

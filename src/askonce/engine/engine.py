@@ -224,11 +224,9 @@ class Engine:
 
     @property
     def read_only(self) -> bool:
-        """Whether another process owns the indexes."""
         return self._manager.read_only
 
     def status(self) -> Status:
-        """The state of the indexes and models."""
         return self._manager.status()
 
     def models(self) -> dict[str, Any]:

@@ -45,7 +45,6 @@ class KeyRows:
         self.keys = self._mapped(rows)
 
     def flush(self) -> None:
-        """Sync the keys to disk."""
         if self._path is not None and self._path.exists():
             with self._path.open("rb") as stream:
                 os.fsync(stream.fileno())
@@ -74,7 +73,6 @@ def added(ids: Iterable[str]) -> bytes:
 
 
 def removed(ids: Sequence[str]) -> bytes:
-    """The log line for removed posts."""
     return f"{json.dumps(ids)}\n".encode()
 
 
@@ -107,8 +105,6 @@ class Saved:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The content of the files."""
-
     saved: Saved
     store: KeyRows | None
     ids: list[str]
@@ -129,7 +125,6 @@ class VectorFiles:
         return (self.folder / position.FILE).exists() or any(self.folder.glob("keys-*.f32"))
 
     def keys(self, generation: int) -> Path:
-        """The file of keys."""
         return self.folder / f"keys-{generation}.f32"
 
     def load(self) -> Loaded:

@@ -154,8 +154,6 @@ class LSTM(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        """Settings of the LSTM encoder."""
-
         dim: int = 240  # table 3
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2
 
@@ -171,8 +169,6 @@ class GRU(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        """Settings of the GRU encoder."""
-
         dim: int = 280  # table 3
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2
 
@@ -188,8 +184,6 @@ class CNN(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        """Settings of the CNN encoder."""
-
         dim: int = 667  # table 3
         order: int = 3  # table 3, width of the filters
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2

@@ -39,7 +39,6 @@ class Ranked(Candidates):
         return {name: float(values[rank]) for name, values in self.stages.items()}
 
     def only(self, ids: Sequence[str]) -> Candidates:
-        """The candidates with these ids."""
         row_of = {post_id: row for row, post_id in enumerate(self.ids)}
         rows = [row_of[post_id] for post_id in ids]
         return Candidates(list(ids), {name: values[rows] for name, values in self.stages.items()})

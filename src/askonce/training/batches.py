@@ -53,7 +53,6 @@ class GroupBatch:
     mask: Tensor  # (G, C), True for the P pairs, in their order
 
     def to(self, device: torch.device | str) -> "GroupBatch":
-        """The same groups on another device."""
         return GroupBatch(
             Batch(self.queries.posts, device),
             Batch(self.candidates.posts, device),

@@ -28,8 +28,6 @@ Record = dict[str, Any]  # one epoch of the history
 
 @dataclass
 class Progress:
-    """How far a training has come."""
-
     epoch: int = 0  # the last one finished
     best_epoch: int = 0
     best_value: float = -math.inf
@@ -72,7 +70,6 @@ def save_weights(path: Path, model: nn.Module) -> None:
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
-    """Read what ``save_weights`` wrote."""
     model.load_state_dict(load_file(path))
 
 

@@ -63,8 +63,6 @@ Stop = Callable[[], bool]  # asked after each epoch whether to end the run
 
 @dataclass(frozen=True)
 class EpochSettings:
-    """How long to train."""
-
     epochs: int
     patience: int  # epochs of training without a better measurement before stopping
     seed: int = 1

@@ -46,7 +46,6 @@ def run_recipe(
 
 
 def has(dataset: Dataset, role: str) -> bool:
-    """Whether the dataset has a split of this role."""
     return getattr(dataset, role) in dataset.splits
 
 

@@ -54,7 +54,6 @@ INK = "#010203"  # stands for the text colour of the page until the SVG is writt
 
 @singledispatch
 def draw(chart: Chart) -> Figure:
-    """The chart as a figure of matplotlib."""
     raise TypeError(f"no chart: {chart!r}")
 
 

@@ -31,7 +31,6 @@ class Scene:
 
     @property
     def name(self) -> str:
-        """The dataset's name."""
         return self.table.dataset
 
     def results(self, *models: str) -> list[Result]:
@@ -39,7 +38,6 @@ class Scene:
         return [found[0] for model in models if (found := results_of(self.table, model))]
 
     def opened(self, *models: str) -> "list[tuple[Result, Ranker]]":
-        """The same with their rankers."""
         pairs = ((result, ranker_of(result)) for result in self.results(*models))
         return [(result, ranker) for result, ranker in pairs if ranker is not None]
 
@@ -75,7 +73,6 @@ def results_of(table: ResultTable, model: str) -> list[Result]:
 
 
 def model_of(result: Result) -> str | None:
-    """The registered name of a trained row's model."""
     return recipe_of(result).get("model")
 
 
@@ -96,7 +93,6 @@ def ranker_of(result: Result) -> "Ranker | None":
 
 
 def best_first(results: Sequence[Result], metric: str) -> list[Result]:
-    """Rows by their mean on test."""
     return sorted(results, key=lambda result: (-result.mean(metric), result.model))
 
 
@@ -124,7 +120,6 @@ def answer_weights(
 
 
 def right_answer(pool: Pool) -> Post:
-    """The first right candidate."""
     return next(c for c, label in zip(pool.candidates, pool.labels, strict=True) if label > 0)
 
 

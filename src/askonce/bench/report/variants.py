@@ -22,7 +22,6 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Its whole name."""
         return self.result.model
 
     @property
@@ -38,7 +37,6 @@ class Variant:
 
     @property
     def model(self) -> str:
-        """The model of the recipe."""
         return str(self._settings["recipe"]["model"])
 
     @property
@@ -63,7 +61,6 @@ class Variant:
 
     @property
     def splits(self) -> dict[str, list[int]]:
-        """Questions and candidates of each split."""
         return dict(self.result.cells[0].settings["data"])
 
     @property
@@ -126,7 +123,6 @@ def encoder_variants(
 
 
 def count_prefix(keys: Iterable[Key], prefix: Key) -> int:
-    """How many keys start with the prefix."""
     return sum(key[: len(prefix)] == prefix for key in keys)
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def members(path: Path) -> list[str]:
-    """The names of the files in a 7z archive."""
     with _opened(path) as archive:
         return archive.getnames()
 

@@ -40,7 +40,6 @@ class Source:
         self.size += sum(path.stat().st_size for path in paths)
 
     def advance(self, count: int) -> None:
-        """Report that so many more bytes were read."""
         self.done += count
         if self.moved is not None:
             self.moved(self)

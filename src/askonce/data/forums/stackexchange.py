@@ -26,8 +26,6 @@ _TAG = re.compile(r"[^<>|\s]+")  # <a><b>, and |a|b| since 2024
 
 
 class Tables(NamedTuple):
-    """The files of a dump that are read."""
-
     posts: Path
     links: Path | None
 

@@ -94,12 +94,10 @@ class MilvusCollection(ABC):
         self._milvus.close()
 
     @abstractmethod
-    def _create(self) -> None:
-        """Create the collection."""
+    def _create(self) -> None: ...
 
     @abstractmethod
-    def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]:
-        """The rows of these posts."""
+    def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]: ...
 
     def _put(self, rows: list[dict[str, Any]]) -> None:
         """Write at most BATCH rows."""
@@ -183,7 +181,6 @@ def as_id(key: str) -> str:
 
 
 def one_of(ids: Iterable[str]) -> str:
-    """A filter for these posts."""
     keys = ", ".join(f'"{as_key(post_id)}"' for post_id in ids)
     return f"id in [{keys}]"
 

@@ -47,7 +47,6 @@ Votes = Annotated[bool, Query(description="Prefer upvoted and accepted answers."
 
 
 def ask_routes(service: Service) -> APIRouter:
-    """Similar questions, answers, both, and explanations."""
     router = APIRouter(route_class=service.route("read", service.queries), tags=["ask"])
 
     @router.get("/api/similar", summary="Find similar questions")

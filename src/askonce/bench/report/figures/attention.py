@@ -32,7 +32,6 @@ ABOUT = (
 
 @FIGURES.add("attention")
 def attention(store: Store) -> list[Block]:
-    """Shaded words, and heat maps of word pairs, for each dataset with an attentive row."""
     return [block for scene in scenes(store, *ATTENTIVE) for block in _blocks(scene)]
 
 

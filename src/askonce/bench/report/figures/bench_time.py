@@ -13,7 +13,6 @@ ABOUT = (
 
 @FIGURES.add("bench-time")
 def bench_time(store: Store) -> list[Block]:
-    """A row for each dataset."""
     rows = []
     for name in store.datasets():
         minutes = [cell.seconds / 60 for cell in store.cells(name)]

@@ -26,7 +26,6 @@ ABOUT_GAINS = (
 
 @FIGURES.add("cabin-variants")
 def cabin_variants(store: Store) -> list[Block]:
-    """Bars and gains for each split on which CABIN and a variant of it were run."""
     return [block for table in tables(store) for block in _blocks(table)]
 
 

@@ -15,7 +15,6 @@ SIDES = {"query": "question", "candidate": "right answer"}
 
 @FIGURES.add("gates-ctrn")
 def ctrn_gates(store: Store) -> list[Block]:
-    """Shaded words for each dataset with a CTRN."""
     return [
         _strips(scene, result, ranker)
         for scene in scenes(store, "ctrn")

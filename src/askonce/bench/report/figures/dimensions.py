@@ -19,7 +19,6 @@ ABOUT = (
 
 @FIGURES.add("dimensions")
 def dimensions(store: Store) -> list[Block]:
-    """A chart for each split on which a model was run in three sizes or more."""
     return [block for table in tables(store) if (block := _plot(table)) is not None]
 
 

@@ -14,7 +14,6 @@ ABOUT = (
 
 @FIGURES.add("learning-curves")
 def learning_curves(store: Store) -> list[Block]:
-    """A small chart for each trained row of each dataset."""
     return [block for table in last_tables(store) if (block := _plot(table)) is not None]
 
 

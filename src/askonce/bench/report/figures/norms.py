@@ -36,7 +36,6 @@ SIDES = ("question", "answer")
 
 @FIGURES.add("norms")
 def norms(store: Store) -> list[Block]:
-    """Histograms, words by norm, and pairs by norm, for each dataset with a HyperQA."""
     return [
         block
         for scene in scenes(store, *MODELS)

@@ -26,7 +26,6 @@ HEADER = ("model", "pooling", "pre-trained", "seeds", *ENCODER_METRICS, "paper's
 
 @FIGURES.add("pooling-pretraining")
 def pooling_pretraining(store: Store) -> list[Block]:
-    """A table for each dataset on which an encoder was run in several ways."""
     return [block for table in last_tables(store) if (block := _table(table)) is not None]
 
 

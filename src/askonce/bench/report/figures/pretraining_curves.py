@@ -29,7 +29,6 @@ Value = Callable[[dict[str, Any]], float]
 
 @FIGURES.add("pretraining-curves")
 def pretraining_curves(store: Store) -> list[Block]:
-    """Perplexity and MRR for each dataset with a pre-trained question encoder."""
     blocks: list[Block] = []
     for table in last_tables(store):
         shown = prefer_plain(v for v in variants(table) if _histories(v.result))

@@ -9,7 +9,6 @@ from askonce.bench.store import Store
 
 @FIGURES.add("quality-speed")
 def quality_speed(store: Store) -> list[Block]:
-    """A plot for each dataset and split."""
     return [block for table in tables(store) if (block := _plot(table)) is not None]
 
 

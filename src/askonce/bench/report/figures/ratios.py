@@ -16,7 +16,6 @@ ABOUT = (
 
 @FIGURES.add("ratios")
 def ratios(store: Store) -> list[Block]:
-    """A table for each dataset and split with a reference and another row."""
     return [block for table in tables(store) if (block := _table(table)) is not None]
 
 

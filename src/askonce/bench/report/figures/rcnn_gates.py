@@ -31,7 +31,6 @@ MIN_TEXTS = 20  # that reach a position, for a mean to be drawn
 
 @FIGURES.add("gates-rcnn")
 def rcnn_gates(store: Store) -> list[Block]:
-    """Shaded words and a curve for each dataset with an RCNN whose gate is learned."""
     return [block for scene in scenes(store, "rcnn") for block in _blocks(scene)]
 
 
@@ -44,7 +43,6 @@ def _blocks(scene: Scene) -> list[Block]:
 
 
 def gate_of(result: Result) -> str:
-    """The kind of gate that a row was trained with."""
     return recipe_of(result)["options"].get("gate", "vector")
 
 

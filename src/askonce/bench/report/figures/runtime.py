@@ -16,7 +16,6 @@ ABOUT = (
 
 @FIGURES.add("runtime")
 def runtime(store: Store) -> list[Block]:
-    """Bars for each dataset with a trained row."""
     return [block for table in last_tables(store) if (block := _plot(table)) is not None]
 
 

@@ -30,7 +30,6 @@ QUESTION_WORDS, ANSWER_WORDS = 40, 60
 
 @FIGURES.add("salient-words")
 def salient_words(store: Store) -> list[Block]:
-    """Up to three tables for each dataset with a CABIN."""
     return [
         block
         for scene in scenes(store, "cabin")

@@ -25,7 +25,6 @@ HEADER = ("model", "pooling", "pre-trained", "reads", "seeds", *ENCODER_METRICS,
 
 @FIGURES.add("title-body")
 def title_body(store: Store) -> list[Block]:
-    """A table for each dataset on which an encoder was also run with titles only."""
     return [block for table in last_tables(store) if (block := _table(table)) is not None]
 
 

@@ -25,7 +25,6 @@ ABOUT = (
 
 @FIGURES.add("top-answers")
 def top_answers(store: Store) -> list[Block]:
-    """A table for each dataset with trained rows of two models."""
     return [block for scene in scenes(store) if (block := _table(scene)) is not None]
 
 

@@ -16,7 +16,6 @@ ABOUT = (
 
 @FIGURES.add("train-split")
 def train_split(store: Store) -> list[Block]:
-    """A table for each dataset and split with rows that differ only in ``train.split``."""
     return [block for table in tables(store) if (block := _table(table)) is not None]
 
 
