@@ -3,7 +3,6 @@
 All functions take one metric's values by query, as ``Report.values`` returns them.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,9 +30,7 @@ class Comparison:
 
     name: str
     difference: float  # above 0 if the system is better than the base
-    t_test: float
     randomisation: float
-    t_test_holm: float
     randomisation_holm: float
 
 
@@ -84,9 +81,8 @@ def compare(
     if table.shape[1] < 2:
         raise AskonceError(f"a paired test needs at least 2 queries, found {table.shape[1]}")
     differences = table[1:] - table[0]  # (S, Q)
-    t_test = _paired_t(table)
     randomisation = _sign_flips(differences, flips, seed)
-    columns = (differences.mean(axis=1), t_test, randomisation, holm(t_test), holm(randomisation))
+    columns = (differences.mean(axis=1), randomisation, holm(randomisation))
     rows = np.stack(columns, axis=1).tolist()
     return [Comparison(name, *row) for name, row in zip(others, rows, strict=True)]
 
@@ -137,16 +133,6 @@ def _aligned(systems: Sequence[tuple[str, Mapping[str, float]]]) -> Floats:
     if not np.isfinite(table).all():
         raise AskonceError("values by query hold NaN or infinity")
     return table
-
-
-def _paired_t(table: Floats) -> Floats:  # (1 + S, Q) -> (S,)
-    """Student's paired test of each row against the first; 1 for equal rows."""
-    from scipy import stats
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # about differences without variance
-        p = stats.ttest_rel(table[1:], table[:1], axis=1).pvalue
-    return np.where(np.isnan(p), 1.0, p)
 
 
 def _sign_flips(differences: Floats, flips: int, seed: int) -> Floats:  # (S, Q) -> (S,)
