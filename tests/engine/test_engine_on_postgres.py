@@ -26,7 +26,7 @@ def ids(hits):
 
 
 def test_two_servers_share_one_truth(address, tmp_path, wait_for):
-    in_memory = Engine(Archive.in_memory(), None)
+    in_memory = Engine(Archive.in_memory())
     in_memory.archive.write(POSTS)
     in_memory.start(background=False)
     with (

@@ -182,7 +182,7 @@ def test_edits_of_one_post_at_the_same_time_lose_nothing(writing):
 def test_before_the_archive_is_open_the_server_says_so(serve):
     from askonce.archive import open_archive
 
-    engine = Engine(open_archive("bicycles"), None)
+    engine = Engine(open_archive("bicycles"))
     try:
         client = serve(ServerSettings(keys=Keys(local_writes=True)), engine)
         assert client.get("/healthz").status_code == 200

@@ -4,10 +4,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, TypeVar
+from typing import IO
 
 from askonce.archive.rows import problem
 from askonce.archive.store import Archive
@@ -15,6 +14,7 @@ from askonce.data.formats.jsonl import json_object
 from askonce.data.formats.posts import post_from_json, post_to_json
 from askonce.data.forums import Damaged, Record
 from askonce.errors import AskonceError
+from askonce.index.base import batches
 from askonce.types import Link, Post
 
 BATCH = 2000  # posts per transaction
@@ -39,7 +39,6 @@ class Summary:
         return self.added + self.changed + self.unchanged
 
 
-T = TypeVar("T")
 Tell = Callable[[Summary], None]
 
 
@@ -55,7 +54,7 @@ def load(
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8") as waiting:
         loading = _Loading(archive, waiting, strict)
         links: list[Link] = []
-        for batch in _batches(loading.sound(records, links), BATCH):
+        for batch in batches(loading.sound(records, links), BATCH):
             loading.write(batch)
             if tell:
                 tell(loading.summary)
@@ -111,11 +110,11 @@ class _Loading:
     def write_waiting(self) -> None:
         self.waiting.seek(0)
         posts = (post_from_json(json_object(Path(), line)) for line in self.waiting)
-        for batch in _batches(posts, BATCH):
+        for batch in batches(posts, BATCH):
             self.write(batch, wait=False)
 
     def write_links(self, links: Iterable[Link]) -> None:
-        for batch in _batches(links, BATCH):
+        for batch in batches(links, BATCH):
             ends = [{link.source, link.target} for link in batch]
             kinds = self.archive.kinds(set().union(*ends))
             known = {name for name, kind in kinds.items() if kind == "question"}
@@ -147,9 +146,3 @@ def _cleaned(post: Post) -> Post:
 
 def _about(post: Post, what: str) -> Damaged:
     return Damaged(f"post {post.id[:50]!r}", what)
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch

@@ -65,7 +65,7 @@ def _job(
     plan = _plan(bench, data, row, seed)
     return Job(
         str(plan),
-        partial(_work, plan, bench.threads),
+        partial(_run, plan, bench.threads),
         tuple(name for name in after if name in planned),
         partial(_reason_to_skip, bench, data, store, row, seed),
     )
@@ -88,7 +88,7 @@ def _reason_to_skip(bench: Bench, data: BenchData, store: Store, row: Row, seed:
     return None
 
 
-def _work(plan: CellPlan, threads: int | None) -> str:
+def _run(plan: CellPlan, threads: int | None) -> str:
     return outcome_line(run_cell(plan, _epoch_logger(str(plan)), threads))
 
 
@@ -106,10 +106,6 @@ def epoch_line(event: Epoch) -> str:
     return "  ".join([f"{phase} {event.epoch}", *texts])
 
 
-def reading_line(event: Reading) -> str:
-    return f"read {event.done:,} of {event.total:,} texts"
-
-
 def _epoch_logger(name: str) -> OnEvent:
     """Lines about epochs on stderr, but not too many."""
     last = time.monotonic()
@@ -119,7 +115,10 @@ def _epoch_logger(name: str) -> OnEvent:
         if not isinstance(event, Epoch | Reading) or time.monotonic() - last < EPOCHS_EVERY:
             return
         last = time.monotonic()
-        line = epoch_line(event) if isinstance(event, Epoch) else reading_line(event)
+        if isinstance(event, Epoch):
+            line = epoch_line(event)
+        else:
+            line = f"read {event.done:,} of {event.total:,} texts"
         sys.stderr.write(f"{name}: {line}\n")
 
     return on_event

@@ -51,16 +51,10 @@ class Searches:
 class IndexManager:
     """The searches of one archive. Queries borrow them; one thread at a time changes them."""
 
-    def __init__(
-        self,
-        archive: Archive,
-        folder: Path | None,
-        on_event: OnEvent | None = None,
-        index: str | None = None,
-    ) -> None:
-        self.archive, self._folder = archive, folder
+    def __init__(self, archive: Archive, on_event: OnEvent | None, index: str | None) -> None:
+        self.archive, self._folder = archive, archive.folder
         self._on_event: OnEvent = on_event or (lambda event: None)
-        path = folder / "index" if folder else None
+        path = archive.folder / "index" if archive.folder else None
         self._lock = Lock(path / "lock") if path else None
         self.read_only = not self._lock.acquire() if self._lock else False
         storage = index_storage(index, path, archive.name, not self.read_only)

@@ -99,6 +99,13 @@ class MilvusCollection(ABC):
     @abstractmethod
     def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]: ...
 
+    def _schema(self) -> Any:  # noqa: ANN401 - pymilvus has no types
+        from pymilvus import DataType
+
+        schema = self._milvus.client.create_schema()
+        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
+        return schema
+
     def _put(self, rows: list[dict[str, Any]]) -> None:
         """Write at most BATCH rows."""
         with self._changing():

@@ -9,15 +9,7 @@ import numpy as np
 from askonce.index.base import Hit, best_first
 from askonce.index.lexical import MAX_QUERY_WORDS, Stems
 from askonce.index.milvus.client import MAX_RESULTS, WRITE_SECONDS
-from askonce.index.milvus.collection import (
-    BATCH,
-    LONGEST_ID,
-    TIES,
-    MilvusCollection,
-    as_id,
-    as_key,
-    one_of,
-)
+from askonce.index.milvus.collection import BATCH, TIES, MilvusCollection, as_id, as_key, one_of
 from askonce.types import Post, TokeniserName
 
 FORMAT = 1
@@ -61,8 +53,7 @@ class MilvusWords(MilvusCollection):
     def _create(self) -> None:
         from pymilvus import DataType, Function, FunctionType
 
-        schema = self._milvus.client.create_schema()
-        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
+        schema = self._schema()
         # analysers leave words of plain letters and digits unchanged; "standard" exists everywhere
         schema.add_field(
             "text",

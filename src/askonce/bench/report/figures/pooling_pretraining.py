@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from askonce.bench.report.blocks import Block, Table
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.report.variants import (
     ENCODER_METRICS,
@@ -13,7 +13,6 @@ from askonce.bench.report.variants import (
     encoder_values,
     encoder_variants,
 )
-from askonce.bench.store import Store
 
 ABOUT = (
     "Mean ± standard deviation over seeds on test; after tables 2 and 4 of Lei et al. (NAACL "
@@ -24,12 +23,8 @@ ABOUT = (
 HEADER = ("model", "pooling", "pre-trained", "seeds", *ENCODER_METRICS, "paper's MAP")
 
 
-@FIGURES.add("pooling-pretraining")
-def pooling_pretraining(store: Store) -> list[Block]:
-    return [block for table in last_tables(store) if (block := _table(table)) is not None]
-
-
-def _table(table: ResultTable) -> Block | None:
+@add_figure("pooling-pretraining", last_tables)
+def pooling_pretraining(table: ResultTable) -> Block | None:
     every = encoder_variants(
         table, lambda v: (v.model, v.options["pooling"], v.pretrained), "model.pooling"
     )

@@ -2,17 +2,12 @@
 
 from askonce.bench.report.blocks import Block, Plot
 from askonce.bench.report.charts import Dot, ScatterChart
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import ResultTable, tables
-from askonce.bench.store import Store
 
 
-@FIGURES.add("quality-speed")
-def quality_speed(store: Store) -> list[Block]:
-    return [block for table in tables(store) if (block := _plot(table)) is not None]
-
-
-def _plot(table: ResultTable) -> Block | None:
+@add_figure("quality-speed", tables)
+def quality_speed(table: ResultTable) -> Block | None:
     dots = [
         Dot(result.model, speed, result.mean(table.metric), result.kind)
         for result in table.results

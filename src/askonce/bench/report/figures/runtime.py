@@ -2,9 +2,8 @@
 
 from askonce.bench.report.blocks import Block, Plot
 from askonce.bench.report.charts import Bar, BarChart
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import ResultTable, last_tables
-from askonce.bench.store import Store
 
 ABOUT = (
     "Median seconds of an epoch after the first, ranking of dev included, over all seeds; after "
@@ -14,12 +13,8 @@ ABOUT = (
 )
 
 
-@FIGURES.add("runtime")
-def runtime(store: Store) -> list[Block]:
-    return [block for table in last_tables(store) if (block := _plot(table)) is not None]
-
-
-def _plot(table: ResultTable) -> Block | None:
+@add_figure("runtime", last_tables)
+def runtime(table: ResultTable) -> Block | None:
     seconds = {
         result.model: value
         for result in table.results

@@ -1,7 +1,7 @@
 """What the body of a question adds to its title, as table 5 of Lei et al. (NAACL 2016)."""
 
 from askonce.bench.report.blocks import Block, Table
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import ResultTable, last_tables
 from askonce.bench.report.variants import (
     ENCODER_METRICS,
@@ -12,7 +12,6 @@ from askonce.bench.report.variants import (
     encoder_values,
     encoder_variants,
 )
-from askonce.bench.store import Store
 
 ABOUT = (
     "The same encoder reading only titles, or titles and bodies, mean ± standard deviation over "
@@ -23,12 +22,8 @@ ABOUT = (
 HEADER = ("model", "pooling", "pre-trained", "reads", "seeds", *ENCODER_METRICS, "paper's MAP")
 
 
-@FIGURES.add("title-body")
-def title_body(store: Store) -> list[Block]:
-    return [block for table in last_tables(store) if (block := _table(table)) is not None]
-
-
-def _table(table: ResultTable) -> Block | None:
+@add_figure("title-body", last_tables)
+def title_body(table: ResultTable) -> Block | None:
     every = encoder_variants(table, _key, "model.pooling", "model.fields")
     shown = {key: result for key, result in every.items() if count_prefix(every, key[:3]) > 1}
     rows = []
