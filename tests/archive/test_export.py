@@ -38,7 +38,7 @@ def test_what_is_exported_imports_as_it_was(tmp_path, form, name):
     assert_equal(archive, back(form, tmp_path / name))
     if form == "jsonl":
         assert list(back(form, tmp_path / name).iterate()) == list(archive.iterate())
-    with pytest.raises(AskonceError, match="exists; name a new place"):
+    with pytest.raises(AskonceError, match="exists; name a new path"):
         export(archive, tmp_path / name, form)
 
 

@@ -39,11 +39,14 @@ class Summary:
         return self.added + self.changed + self.unchanged
 
 
-Tell = Callable[[Summary], None]
+OnProgress = Callable[[Summary], None]
 
 
 def load(
-    archive: Archive, records: Iterable[Record], tell: Tell | None = None, strict: bool = False
+    archive: Archive,
+    records: Iterable[Record],
+    on_progress: OnProgress | None = None,
+    strict: bool = False,
 ) -> Summary:
     """Add posts and links, or update those that exist.
 
@@ -56,12 +59,12 @@ def load(
         links: list[Link] = []
         for batch in batches(loading.sound(records, links), BATCH):
             loading.write(batch)
-            if tell:
-                tell(loading.summary)
+            if on_progress:
+                on_progress(loading.summary)
         loading.write_waiting()
     loading.write_links(links)
-    if tell:
-        tell(loading.summary)
+    if on_progress:
+        on_progress(loading.summary)
     return loading.summary
 
 

@@ -27,21 +27,21 @@ def prepare(engine: Engine, name: str, create: bool = False) -> None:
     """Make sure that the database is an archive of the present format."""
     try:
         with database.for_reading(engine).connect() as connection:
-            found = _format(connection)
-        if found is None:
+            present = _format(connection)
+        if present is None:
             if not create:
                 raise AskonceError(f"{name!r} is not an archive; make one with `askonce import`")
             _create(engine)
             return
     except DBAPIError as error:
         raise database.unavailable(engine, name, error) from error
-    if not OLDEST <= found <= FORMAT:
+    if not OLDEST <= present <= FORMAT:
         raise AskonceError(
-            f"archive {name!r} has format {found}, this version reads {FORMAT}; "
-            + ("update askonce" if found > FORMAT else "import its source again")
+            f"archive {name!r} has format {present}, this version reads {FORMAT}; "
+            + ("update askonce" if present > FORMAT else "import its source again")
         )
-    if found < FORMAT:
-        _upgrade(engine, name, found)
+    if present < FORMAT:
+        _upgrade(engine, name, present)
 
 
 def _format(connection: Connection) -> int | None:

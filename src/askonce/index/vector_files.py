@@ -151,7 +151,7 @@ class VectorFiles:
     def write(
         self, before: Saved, change: int, snapshot: Snapshot, store: KeyRows | None, log: bytes
     ) -> Saved:
-        """Write what is new; it is valid once ``position.json`` is replaced."""
+        """Write the new rows; they are valid once ``position.json`` is replaced."""
         graph = snapshot.graph
         saved = replace(
             before,

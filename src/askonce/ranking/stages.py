@@ -71,7 +71,7 @@ def gather(query: Query, indexes: Mapping[str, IndexQuery], depth: int) -> Candi
         name: [hit for hit in index.search(depth + len(barred)) if hit.id not in barred][:depth]
         for name, index in indexes.items()
     }
-    ids = sorted({*lent, *(hit.id for found in hits.values() for hit in found)})
+    ids = sorted({*lent, *(hit.id for of_index in hits.values() for hit in of_index)})
     stages = {}
     for name, index in indexes.items():
         scores = dict(hits[name])

@@ -141,7 +141,7 @@ def rate(config: TrainSettings, epoch: int) -> float:
 
 
 def halved(rate: float, epoch: int, every: int) -> float:
-    """The rate, halved after every so many epochs."""
+    """The rate, halved after every ``every`` epochs."""
     return float(rate * 0.5 ** ((epoch - 1) // every))
 
 

@@ -156,7 +156,7 @@ def test_links_alone_make_no_archive(dump):
         next(IMPORTERS["stackexchange"](Source(dump)))
     with pytest.raises(AskonceError, match="nothing at"):
         next(IMPORTERS["stackexchange"](Source(dump / "nowhere")))
-    with pytest.raises(AskonceError, match="name the place"):
+    with pytest.raises(AskonceError, match="name the file or folder"):
         next(IMPORTERS["stackexchange"](Source()))
 
 

@@ -35,7 +35,7 @@ class Scene:
 
     def results(self, *models: str) -> list[Result]:
         """The row to show for each of these models: the variant with the fewest changes."""
-        return [found[0] for model in models if (found := results_of(self.table, model))]
+        return [results[0] for model in models if (results := results_of(self.table, model))]
 
     def opened(self, *models: str) -> "list[tuple[Result, Ranker]]":
         pairs = ((result, ranker_of(result)) for result in self.results(*models))
@@ -68,8 +68,8 @@ def scenes(store: Store, *models: str) -> Iterator[Scene]:
 
 def results_of(table: ResultTable, model: str) -> list[Result]:
     """The rows with a ranker of this model, those with the fewest changes to a recipe first."""
-    found = [r for r in table.results if model_of(r) == model and r.first.ranker is not None]
-    return sorted(found, key=lambda result: (result.model.count("@"), result.model))
+    results = [r for r in table.results if model_of(r) == model and r.first.ranker is not None]
+    return sorted(results, key=lambda result: (result.model.count("@"), result.model))
 
 
 def model_of(result: Result) -> str | None:

@@ -28,7 +28,7 @@ def unpack(source: Source, path: Path, member: str, folder: Path) -> Path:
         if size > shutil.disk_usage(folder).free:
             raise AskonceError(
                 f"{member} of {path.name} needs {size:,} bytes in {str(folder.parent)!r}; "
-                "make room there, or name a larger place in TMPDIR"
+                "make room there, or set TMPDIR to a larger disk"
             )
         source.size += size
         target = folder / Path(member).name
