@@ -63,7 +63,7 @@ def test_a_beir_folder_is_what_tools_expect(tmp_path):
     assert sum(len(pool.candidates) for pool in dataset.splits["answer"]) == 493
 
 
-def test_an_impossible_place_is_told(tmp_path):
+def test_a_path_that_cannot_be_written_is_reported(tmp_path):
     with pytest.raises(AskonceError, match="cannot write"):
         export(Archive.in_memory(), tmp_path / "no" / "a.jsonl")
 
