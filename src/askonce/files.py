@@ -233,6 +233,15 @@ def json_value(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         raise DataError(path, "JSON", str(error)) from None
 
 
+def sync(path: Path) -> None:
+    """Flush a file or folder to disk: a rename may get there before the content it renames."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path to write to; it replaces ``path``, flushed to disk, if the block succeeds.
@@ -243,8 +252,7 @@ def replacing(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{os.getpid()}-{threading.get_native_id()}.{path.name}")
     try:
         yield part
-        with part.open("rb") as stream:
-            os.fsync(stream.fileno())  # a rename may reach the disk before the content does
+        sync(part)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

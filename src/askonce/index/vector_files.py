@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from askonce.files import sync
 from askonce.index import position
 from askonce.index.key_search import Graph, Snapshot
 
@@ -46,21 +47,17 @@ class KeyRows:
 
     def flush(self) -> None:
         if self._path is not None and self._path.exists():
-            with self._path.open("rb") as stream:
-                os.fsync(stream.fileno())
+            sync(self._path)
 
     def _mapped(self, rows: int) -> np.ndarray:
         return np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
 
 
-def write_at(path: Path, offset: int, content: "bytes | memoryview", sync: bool = False) -> None:
+def write_at(path: Path, offset: int, content: "bytes | memoryview") -> None:
     """Write into a file at an offset; offset 0 creates a missing file."""
     with _opened(path, create=offset == 0) as stream:
         stream.seek(offset)
         stream.write(content)
-        stream.flush()
-        if sync:
-            os.fsync(stream.fileno())
 
 
 def _opened(path: Path, create: bool) -> IO[bytes]:
@@ -164,11 +161,11 @@ class VectorFiles:
         )
         if store is not None:
             store.flush()
-        write_at(self._log(saved), before.log_bytes, log, sync=True)
+        write_at(self._log(saved), before.log_bytes, log)
+        sync(self._log(saved))
         if graph is not None and graph.rows != before.graph_rows:
             graph.save(self._graph(saved))
-            with self._graph(saved).open("rb") as stream:
-                os.fsync(stream.fileno())
+            sync(self._graph(saved))
         position.write(self.folder, self._made_with | {"coder": self._coder} | asdict(saved))
         self._remove_others(saved)
         return saved

@@ -1,7 +1,7 @@
 """Figures and tables beyond the main ones: functions of a store, each registered by name.
 
-A figure returns no block if the store lacks what it needs. One new file adds one figure; code that
-two figures share lives in ``results``, ``variants`` or ``inside``.
+A figure returns no block if the store lacks what it needs. Code that the figures of several files
+share lives in ``results``, ``variants`` or ``inside``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
