@@ -59,7 +59,7 @@ FLOW = {
         keys words""",
     "teachers": """
         cache
-        teacher starter
+        teacher
         lexicon""",
     "archive": """
         database rows snapshot
@@ -80,8 +80,9 @@ FLOW = {
         prepare sampling
         batches
         fine_tuning
-        pretraining distillation run
-        tuning archive starter""",
+        pretraining
+        run tuning
+        archive""",
     "training/pretraining": """
         language_models pairs plot
         figures
@@ -93,7 +94,7 @@ FLOW = {
         drawer
         pools
         held_out
-        candidates selection teaching
+        candidates selection
         calibrate
         run
         in_place""",
