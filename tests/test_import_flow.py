@@ -144,7 +144,7 @@ def levels(folder: str) -> dict[str, int]:
 
 def parts(folder: str) -> set[str]:
     inside = (SOURCE / folder).iterdir()
-    names = {path.stem for path in inside if path.suffix == ".py" or any(path.glob("*.py"))}
+    names = {path.stem for path in inside if path.suffix == ".py" or any(path.rglob("*.py"))}
     return names - {"__init__"}
 
 
@@ -171,7 +171,7 @@ def used_parts(path: Path, folder: str) -> set[str]:
 
 @pytest.mark.parametrize("folder", FLOW)
 def test_every_part_has_a_level(folder):
-    assert parts(folder) <= set(levels(folder))
+    assert parts(folder) == set(levels(folder))
 
 
 @pytest.mark.parametrize("folder", FLOW)

@@ -160,10 +160,9 @@ class Store:
         """Datasets with a finished cell."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells()))
 
-    def cells(self, dataset: str | None = None, model: str | None = None) -> Iterator[StoredCell]:
+    def cells(self, dataset: str = "*") -> Iterator[StoredCell]:
         """Finished cells, sorted by dataset, model and seed."""
-        row = folder_name(model) if model else "*"
-        for path in sorted(self.folder.glob(f"{dataset or '*'}/{row}/[0-9]*/{CELL}")):
+        for path in sorted(self.folder.glob(f"{dataset}/*/[0-9]*/{CELL}")):
             yield StoredCell.read(path.parent)
 
     def cell(self, dataset: str, model: str, seed: int) -> StoredCell | None:

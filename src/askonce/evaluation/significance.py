@@ -87,12 +87,7 @@ def compare(
     return [Comparison(name, *row) for name, row in zip(others, rows, strict=True)]
 
 
-def summarise(
-    seeds: Sequence[Mapping[str, float]],
-    level: float = 0.95,
-    samples: int = 10_000,
-    seed: int = 0,
-) -> Summary:
+def summarise(seeds: Sequence[Mapping[str, float]]) -> Summary:
     """Mean over seeds and queries; the interval is over queries, of values averaged over seeds."""
     if not seeds:
         raise AskonceError("a summary needs the values of at least one seed")
@@ -101,7 +96,7 @@ def summarise(
     one_query, one_seed = table.shape[1] == 1, table.shape[0] == 1
     return Summary(
         mean=float(by_query.mean()),
-        interval=None if one_query else bootstrap_interval(by_query, level, samples, seed),
+        interval=None if one_query else bootstrap_interval(by_query),
         seeds=table.shape[0],
         spread=None if one_seed else float(table.mean(axis=1).std(ddof=1)),
     )
