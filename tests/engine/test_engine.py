@@ -138,7 +138,7 @@ def test_new_models_are_swapped_in_while_it_runs(folder, leave_models, wait_for)
     with Engine.open(folder, background=True) as engine:
         assert engine.rankers() == ["best", "bm25"]
         first = leave_models(engine.archive, folder)
-        wait_for(lambda: engine.status().model == first, 30)
+        wait_for(lambda: engine.status().model == first, 60)
         assert engine.rankers() == ["best", "bm25", "vectors", "fused"]
         hit = engine.similar("squealing brakes", 1)[0]
         assert set(hit.stages) == {"bm25", "vectors", "pair"}
@@ -146,7 +146,7 @@ def test_new_models_are_swapped_in_while_it_runs(folder, leave_models, wait_for)
         assert engine.embed(["one", "two"]).shape[0] == 2
         assert {entry.kind for entry in engine.why("squealing brakes", hit.post.id).words}
         second = leave_models(engine.archive, folder)
-        wait_for(lambda: engine.status().model == second, 30)
+        wait_for(lambda: engine.status().model == second, 60)
         wait_for(lambda: not list((folder / "index").glob(f"vectors-*-{first}")), 60)
         models = engine.models()
         assert models["current"] == second and models["tasks"]["questions"]["encoder"]

@@ -77,7 +77,7 @@ def test_a_collection_that_was_lost_is_made_anew(tmp_path, wait_for):
         with pytest.raises(AskonceError, match="does not exist"):
             engine.similar("squealing brakes")
         engine.write([Post("new", title="zyxwv gearbox whistles")])  # it is safe all the same
-        wait_for(lambda: ids(answers(engine, "zyxwv")) == ["new"], 20)
+        wait_for(lambda: ids(answers(engine, "zyxwv")) == ["new"], 60)
         assert ids(engine.similar("squealing brakes", 2)) == before
     with Engine.open(folder, index=location, rebuild=True) as engine:
         assert ids(engine.similar("squealing brakes", 2)) == before
