@@ -58,7 +58,7 @@ def write_split(path: Path, questions: int, flipped: bool = False) -> None:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Path:
+def workspace(tmp_path: Path) -> Path:
     """A folder with data/, recipes/ and room for a store."""
     (tmp_path / "data").mkdir()
     for split, questions in (("train", 12), ("dev", 8), ("test", 10)):
@@ -69,14 +69,14 @@ def target(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def setup(target: Path) -> Setup:
+def setup(workspace: Path) -> Setup:
     """Where a bench in that folder finds things."""
-    return Setup(target / "data", target / "store", target / "recipes")
+    return Setup(workspace / "data", workspace / "store", workspace / "recipes")
 
 
-def write_recipe(target: Path, model: str, more: str = "", epochs: int = 3) -> Path:
+def write_recipe(workspace: Path, model: str, more: str = "", epochs: int = 3) -> Path:
     """A recipe of recipes/csv."""
-    path = target / "recipes" / "csv" / f"{model}.toml"
+    path = workspace / "recipes" / "csv" / f"{model}.toml"
     path.write_text(RECIPE.format(model=model, epochs=epochs) + more)
     return path
 
@@ -138,8 +138,8 @@ def put_cell():
 @pytest.fixture(scope="session")
 def store(tmp_path_factory):
     """A store with a small row of every model that a figure looks into."""
-    target = tmp_path_factory.mktemp("inside")
-    (target / "data").mkdir()
+    workspace = tmp_path_factory.mktemp("inside")
+    (workspace / "data").mkdir()
     lines = ["question,answer,label"]
     for n in range(9):
         question = f"how do i mend part {n} of my <old> bike"
@@ -147,9 +147,9 @@ def store(tmp_path_factory):
         lines.append(f"{question},of course you can mend part {n},{n % 2}")
         lines += [f"{question},do not ask me how {word} {n},0" for word in ("wheels", "my bike")]
     for split in ("dev", "test"):
-        (target / "data" / f"{split}.csv").write_text("\n".join(lines))
-    made = Store.make(target / "store", quick=False)
-    made.remember_data("csv", target / "data")
+        (workspace / "data" / f"{split}.csv").write_text("\n".join(lines))
+    made = Store.make(workspace / "store", quick=False)
+    made.remember_data("csv", workspace / "data")
     for row in ROWS:
         put(made, made.dataset("csv"), row)
     return made

@@ -29,8 +29,8 @@ def cell(setup, model, seed=1):
     return run_cell(CellPlan(setup, "csv", model, seed), ignore)
 
 
-def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, target, recipe_writer):
-    recipe_writer(target, "rcnn", PRETRAIN)
+def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, workspace, recipe_writer):
+    recipe_writer(workspace, "rcnn", PRETRAIN)
     with_, without = cell(setup, "rcnn"), cell(setup, "rcnn@pretrain=false")
     assert [record["epoch"] for record in with_.pretraining()] == [0, 1, 2, 3]
     assert with_.facts["pretrain_seconds"] > 0
@@ -48,12 +48,12 @@ def test_a_variant_is_a_row_of_its_own(setup):
     assert Store(setup.store).cell("csv", "hyperqa", 1) is None
 
 
-def test_what_a_run_with_other_settings_left_is_not_used(setup, target, recipe_writer):
+def test_what_a_run_with_other_settings_left_is_not_used(setup, workspace, recipe_writer):
     first = cell(setup, "hyperqa")
     part = first.folder.with_name(".1.part")
     shutil.move(first.folder, part)
     (part / "settings.json").write_text('{"other": 1}')
-    recipe_writer(target, "hyperqa", epochs=2)
+    recipe_writer(workspace, "hyperqa", epochs=2)
     assert len(cell(setup, "hyperqa").curve()) == 3
 
 
@@ -67,8 +67,8 @@ def test_two_benches_are_not_at_work_on_one_cell(setup):
     assert cell(setup, "hyperqa").seed == 1
 
 
-def test_quick_cells_learn_from_few_pools(setup, target, split_writer):
-    split_writer(target / "data" / "train.csv", 1200)
+def test_quick_cells_learn_from_few_pools(setup, workspace, split_writer):
+    split_writer(workspace / "data" / "train.csv", 1200)
     full = bench_data("csv", setup).dataset
     quick = bench_data("csv", replace(setup, quick=True)).dataset
     assert len(full.splits["train"]) == 1200
@@ -126,10 +126,10 @@ def test_fusion_takes_what_is_best_on_dev():
     assert chosen(one, other, lambda run: 0.0) == ("z-score", WEIGHTS[0])
 
 
-def test_fusion_never_looks_at_test_labels(setup, target, split_writer):
+def test_fusion_never_looks_at_test_labels(setup, workspace, split_writer):
     actual = []
     for flipped in (False, True):
-        split_writer(target / "data" / "test.csv", 10, flipped)
+        split_writer(workspace / "data" / "test.csv", 10, flipped)
         for model in ("bm25", "word-vectors"):
             cell(setup, model)
         actual.append(cell(setup, "bm25+word-vectors"))
@@ -172,8 +172,8 @@ def test_names_that_are_wrong(setup, name, error, message):
         row_of(name, "csv", setup.recipes)
 
 
-def test_a_recipe_file_is_a_row(setup, target):
-    path = target / "recipes" / "csv" / "hyperqa.toml"
+def test_a_recipe_file_is_a_row(setup, workspace):
+    path = workspace / "recipes" / "csv" / "hyperqa.toml"
     actual = cell(setup, f"{path}@train.epochs=1")
     assert actual.model == f"{path}@train.epochs=1"
     with pytest.raises(ConfigError, match="is a recipe for 'csv', not 'wikiqa'"):
@@ -181,14 +181,14 @@ def test_a_recipe_file_is_a_row(setup, target):
 
 
 @pytest.fixture
-def bert(target):
+def bert(workspace):
     """A folder with a tiny transformer."""
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(1)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "how", "to", "fix", "glue", "on", "sell"]
-    (target / "vocab.txt").write_text("\n".join([*words, *(f"part{n}" for n in range(12))]))
-    folder = target / "bert"
-    transformers.BertTokenizerFast(str(target / "vocab.txt")).save_pretrained(folder)
+    (workspace / "vocab.txt").write_text("\n".join([*words, *(f"part{n}" for n in range(12))]))
+    folder = workspace / "bert"
+    transformers.BertTokenizerFast(str(workspace / "vocab.txt")).save_pretrained(folder)
     config = transformers.BertConfig(
         vocab_size=30, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=16,

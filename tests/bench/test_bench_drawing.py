@@ -157,7 +157,7 @@ def test_scales_hold_their_values_and_grid_lines(values, log):
     assert all(low <= value <= high for value in values)
     places = axes.yaxis.get_majorticklocs()
     ticks = zip(places, axes.yaxis.get_major_formatter().format_ticks(places), strict=True)
-    shown = [text for target, text in ticks if low <= target <= high]
+    shown = [text for workspace, text in ticks if low <= workspace <= high]
     assert 0 < len(set(shown)) == len(shown) <= 13
 
 

@@ -264,11 +264,11 @@ def test_parameters_in_the_papers_sizes(store):
     }
 
 
-def test_statistics_of_a_dataset(store, target):
+def test_statistics_of_a_dataset(store, workspace):
     put(store, "csv", "hyperqa", [0.5])
     (block,) = FIGURES["dataset-statistics"](store)
     assert rows_of(block)["train-all"] == ["1,229", "–", "53,417", "43.5", "–", "–", "–"]
-    store.remember_data("csv", target / "data")
+    store.remember_data("csv", workspace / "data")
     (block,) = FIGURES["dataset-statistics"](store)
     # of each question 5 words; of its answers 3, 4, 6 and 5
     assert rows_of(block)["test"] == ["10", "0", "40", "4.0", "25.0 %", "5.0", "4.5"]

@@ -86,10 +86,10 @@ def test_first_answers_of_two_rows(scene, figures):
     pool = top_answers.differing(scene, one, other)[0]
     ranked = rankings(one, [pool.query.id])[pool.query.id]
     posts = dict(zip([p.id for p in pool.candidates], pool.labels, strict=True))
-    for target in range(3):
-        cell = table.rows[1 + target][1]
-        assert (cell[0] == Span("✓", "bold")) == (posts[ranked[target]] > 0)
-        text = next(p.text for p in pool.candidates if p.id == ranked[target])
+    for workspace in range(3):
+        cell = table.rows[1 + workspace][1]
+        assert (cell[0] == Span("✓", "bold")) == (posts[ranked[workspace]] > 0)
+        text = next(p.text for p in pool.candidates if p.id == ranked[workspace])
         assert cell[-1].text == text
 
 

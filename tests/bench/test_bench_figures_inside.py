@@ -69,10 +69,10 @@ def test_ctrn_strips_show_own_and_lent_gates(scene, pair):
     views = [lexicon.batch([post]).text for post in pair]
     gates = [model.gates(view, model.words(view))[1][:, 0] for view in views]  # (T, 2d)
     asked, answered = ctrn_gates.gate_strips(ranker, *pair)
-    target = aligned(views[1].lengths, views[0].lengths, gates[1].shape[0], "proportional")[:, 0]
+    workspace = aligned(views[1].lengths, views[0].lengths, gates[1].shape[0], "proportional")[:, 0]
     wanted = {
         "f": gates[1][:, :4].mean(1),
-        "f*": gates[0][target, :4].mean(1),
+        "f*": gates[0][workspace, :4].mean(1),
         "o": gates[1][:, 4:].mean(1),
     }
     assert asked.words == lexicon.words(pair[0].title)
@@ -143,8 +143,8 @@ def test_jump_words_go_by_similarity_of_the_jump(scene, pair):
     order = similarity.argsort(descending=True).tolist()
     cell = salient_words.jump_words(ranker, *pair)
     marks = {"(T@1)": order[0], "(T@2)": order[1], "(B@1)": order[-1], "(B@2)": order[-2]}
-    for mark, target in marks.items():
-        assert cell[target].text.endswith(mark)
+    for mark, workspace in marks.items():
+        assert cell[workspace].text.endswith(mark)
 
 
 def test_norms_are_of_sums_before_they_are_clipped(scene, pair):

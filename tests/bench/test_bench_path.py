@@ -31,14 +31,14 @@ def askonce(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def bench(target, *more: object) -> tuple[object, ...]:
+def bench(workspace, *more: object) -> tuple[object, ...]:
     folders = (
         "--data",
-        target / "data",
+        workspace / "data",
         "--recipes",
-        target / "recipes",
+        workspace / "recipes",
         "--out",
-        target / "store",
+        workspace / "store",
     )
     return ("bench", "csv", *folders, *more)
 
@@ -47,7 +47,7 @@ def times(store: Store) -> dict[str, int]:
     return {f"{c.model}/{c.seed}": c.folder.stat().st_mtime_ns for c in store.cells()}
 
 
-def test_the_whole_path(target, setup, recipe_writer):
+def test_the_whole_path(workspace, setup, recipe_writer):
     said: list[str] = []
     plan = Bench(setup, ["csv"], MODELS, seeds=2, jobs=0, threads=None)
     store = run_bench(plan, said.append)
@@ -61,7 +61,7 @@ def test_the_whole_path(target, setup, recipe_writer):
     assert times(store) == first
 
     # a changed recipe makes its own cells stale, and the fusions with them
-    recipe_writer(target, "hyperqa", epochs=4)
+    recipe_writer(workspace, "hyperqa", epochs=4)
     second = times(run_bench(plan, said.append))
     assert "csv: 4 cells to run, 2 in the store" in said
     assert {name for name in first if first[name] != second[name]} == {
@@ -70,7 +70,7 @@ def test_the_whole_path(target, setup, recipe_writer):
     assert len(store.cell("csv", "hyperqa", 1).curve()) == 5
     with pytest.raises(AskonceError, match="holds full figures"):
         run_bench(replace(plan, setup=replace(setup, quick=True)), said.append)
-    report_is_whole(target)
+    report_is_whole(workspace)
 
 
 def test_a_first_seed_that_takes_long_stays_alone(setup):
@@ -100,22 +100,22 @@ def cells_are_whole(store: Store) -> None:
     assert cell.run("test") != other.run("test"), "another seed, another model"
 
 
-def report_is_whole(target) -> None:
+def report_is_whole(workspace) -> None:
     shown = askonce(
-        "report", target / "store", "--html", target / "page.html",
-        "--markdown", target / "page.md", "--summary", target / "summary.json",
+        "report", workspace / "store", "--html", workspace / "page.html",
+        "--markdown", workspace / "page.md", "--summary", workspace / "summary.json",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
-    page = (target / "page.html").read_text()
+    page = (workspace / "page.html").read_text()
     assert "csv · test · 10 questions" in page
     assert "<svg" in page
     for outside in ('src="http', 'href="http', "url(", "<script src", "@import"):
         assert outside not in page
-    text = (target / "page.md").read_text()
+    text = (workspace / "page.md").read_text()
     assert "| bm25+hyperqa |" in text
-    assert list((target / "page-figures").glob("*.svg"))
+    assert list((workspace / "page-figures").glob("*.svg"))
 
-    entries = json.loads((target / "summary.json").read_text())
+    entries = json.loads((workspace / "summary.json").read_text())
     assert len(entries) == 4 * len(METRICS)
     assert set(entries[0]) == {
         "dataset", "protocol", "split", "model", "metric", "mean", "low", "high", "seeds", "paper",
@@ -126,7 +126,7 @@ def report_is_whole(target) -> None:
     assert actual["bm25", "MAP"]["mean"] == 1.0
     assert actual["random", "MAP"]["mean"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
     # the command of an entry reprints it: everything is there
-    again = askonce(*bench(target, "--models", "bm25+hyperqa", "--seeds", 2, "--json", "-"))
+    again = askonce(*bench(workspace, "--models", "bm25+hyperqa", "--seeds", 2, "--json", "-"))
     row = next(r for r in json.loads(again.stdout) if r["model"] == "bm25+hyperqa")
     assert row["metrics"]["MAP"]["mean"] == actual["bm25+hyperqa", "MAP"]["mean"]
     assert "--models bm25+hyperqa --seeds 2" in actual["bm25+hyperqa", "MAP"]["command"]
@@ -150,11 +150,11 @@ def state_and_parent(pid):
 
 
 @pytest.mark.slow
-def test_a_killed_bench_goes_on_where_it_was(target, recipe_writer):
-    recipe_writer(target, "hyperqa", epochs=40)
-    run = command(*bench(target, "--models", "hyperqa"))
+def test_a_killed_bench_goes_on_where_it_was(workspace, recipe_writer):
+    recipe_writer(workspace, "hyperqa", epochs=40)
+    run = command(*bench(workspace, "--models", "hyperqa"))
     process = subprocess.Popen(run, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    part = target / "store" / "csv" / "hyperqa" / ".1.part"
+    part = workspace / "store" / "csv" / "hyperqa" / ".1.part"
     metrics = part / "ranker" / "metrics.jsonl"
     limit = time.monotonic() + 300
     while not metrics.is_file() or len(metrics.read_text().splitlines()) < 3:
@@ -172,7 +172,7 @@ def test_a_killed_bench_goes_on_where_it_was(target, recipe_writer):
 
     shown = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False)
     assert shown.returncode == 0, shown.stderr
-    cell = Store(target / "store").cell("csv", "hyperqa", 1)
+    cell = Store(workspace / "store").cell("csv", "hyperqa", 1)
     after = [json.dumps(record) for record in cell.curve()]
     assert len(after) == 40
     assert after[: len(before) - 1] == before[:-1], "finished epochs are kept, times and all"

@@ -128,8 +128,8 @@ def test_splits_of_summaries():
 
 def test_average_ranks_over_the_datasets_that_share_most(store):
     for dataset, order in (("wikiqa", "abc"), ("trecqa", "bac"), ("travel", "a")):
-        for target, model in enumerate(order):
-            put(store, dataset, model, [0.9 - 0.1 * target] * 2)
+        for workspace, model in enumerate(order):
+            put(store, dataset, model, [0.9 - 0.1 * workspace] * 2)
     (table,) = average_rank(store)
     assert set(table.header) == {"model", "wikiqa", "trecqa", "average"}
     assert {row[0]: row[-1] for row in table.rows} == {"a": "1.50", "b": "1.50", "c": "3.00"}
