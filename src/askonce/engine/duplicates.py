@@ -34,9 +34,9 @@ def find_duplicates(
     """
     rest = iter(questions)
     while batch := list(islice(rest, BATCH)):
-        found = engine.similar_many([post.text for post in batch], HITS)
+        hits_of_batch = engine.similar_many([post.text for post in batch], HITS)
         marked = engine.archive.linked([post.id for post in batch])
-        for post, hits in zip(batch, found, strict=True):
+        for post, hits in zip(batch, hits_of_batch, strict=True):
             pairs = _pairs(post, hits, marked.get(post.id, set()))
             best = max(pairs, key=lambda pair: pair.confidence, default=None)
             yield best if best is not None and best.confidence >= least else None
