@@ -58,7 +58,7 @@ FLOW = {
         collection
         keys words""",
     "teachers": """
-        cache
+        cache starter
         teacher
         lexicon""",
     "archive": """
@@ -79,15 +79,20 @@ FLOW = {
         epochs recipe
         prepare sampling
         batches
-        fine_tuning
-        pretraining
-        run tuning
-        archive""",
+        fine_tuning starter
+        pretraining distillation
+        run archive
+        tuning""",
     "training/pretraining": """
         language_models pairs plot
         figures
         encoder_decoder
         run""",
+    "training/distillation": """
+        adapted settings texts
+        beside student
+        run""",
+    "training/starter": "learn texts",
     "training/archive": """
         clock progress recipes splits words
         labels

@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askonce.teachers.teacher import STARTER, OnProgress
 from askonce.text.tokenise import tokenise
 from askonce.text.vectors import WordVectors
 from askonce.types import Post
+
+if TYPE_CHECKING:
+    from askonce.teachers.teacher import OnProgress
 
 FILE = Path(__file__).with_name("starter.safetensors")
 BATCH = 256  # texts at a time
@@ -152,7 +155,7 @@ class Starter:
         digest = hashlib.blake2b("\n".join(self.words).encode(), digest_size=6)
         for array in (self.table, self.scales, self.basis):
             digest.update(np.ascontiguousarray(array).data)
-        return f"{STARTER}-{digest.hexdigest()}"
+        return f"starter-{digest.hexdigest()}"
 
     @property
     def dim(self) -> int:
@@ -169,7 +172,7 @@ class Starter:
         """How words are looked up."""
         return WordParts(self.words)
 
-    def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
+    def encode(self, texts: Sequence[str], on_progress: "OnProgress | None" = None) -> np.ndarray:
         """One unit vector per text, float32 (n, D)."""
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for start in range(0, len(texts), BATCH):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from lightning_fabric import Fabric
@@ -17,7 +17,6 @@ from askonce.evaluation.protocols import counted_queries
 from askonce.ranker import Ranker
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
 from askonce.training.checkpoint import Progress, Record
-from askonce.training.distillation.beside import BesideTeacher
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.losses import LOSSES
@@ -25,6 +24,9 @@ from askonce.training.processes import alone
 from askonce.training.recipe import Recipe, TrainSettings
 from askonce.training.sampling import Group, GroupSampler, split_of
 from askonce.types import Dataset, Split
+
+if TYPE_CHECKING:
+    from askonce.training.distillation.beside import BesideTeacher
 
 SAMPLE_POOLS, SAMPLE_PAIRS = 200, 10  # pools, and pairs of each, on which feature scaling is fitted
 
@@ -86,7 +88,7 @@ class FineTuning(Learner[Group]):
         recipe: Recipe,
         folder: Path,
         fabric: Fabric,
-        beside: BesideTeacher | None = None,
+        beside: "BesideTeacher | None" = None,
     ) -> None:
         config = recipe.train
         self.module, self.fabric, self.identity = ranker.model, fabric, as_dict(recipe)
