@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from askonce.engine.results import SimilarQuestion
+from askonce.ranking.pipeline import TITLE_BONUS
 from askonce.types import Post
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def find_duplicates(
 
 
 def _pairs(post: Post, hits: list[SimilarQuestion], marked: set[str]) -> list[FoundDuplicate]:
-    # the score of the question itself is the highest that BM25 can give
+    # the score of the question itself is the highest that BM25 can give, but for the bonus
     own = next((hit.stages.get("bm25", 0.0) for hit in hits if hit.post.id == post.id), 0.0)
+    own /= TITLE_BONUS if post.title else 1.0
     pairs = []
     for hit in hits:
         if hit.post.id == post.id or hit.post.id in marked or _age(hit.post) > _age(post):
