@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from askonce.config import as_dict
-from askonce.teachers import load_teacher
+from askonce.teachers import CachedTeacher, load_teacher
 from askonce.types import Post
 
 if TYPE_CHECKING:
@@ -47,15 +47,15 @@ class SentenceKeys:
 
     ranker = None  # it cannot explain scores
 
-    def __init__(self, name_or_folder: str | Path) -> None:
-        self._teacher = load_teacher(name_or_folder)
-        self.name = self._teacher.name
+    def __init__(self, teacher: str | Path | CachedTeacher) -> None:
+        self.teacher = teacher if isinstance(teacher, CachedTeacher) else load_teacher(teacher)
+        self.name = self.teacher.name
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        return self._teacher.encode(texts)  # (n, K)
+        return self.teacher.encode(texts)  # (n, K)
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
-        return self._teacher.encode([post.text for post in posts])  # (n, K)
+        return self.teacher.encode([post.text for post in posts])  # (n, K)
 
 
 def fingerprint(ranker: "Ranker") -> str:

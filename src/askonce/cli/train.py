@@ -10,7 +10,7 @@ from askonce.cli.output import JsonFlag, console, write_json
 from askonce.cli.training_progress import training_progress
 
 if TYPE_CHECKING:
-    from askonce.ranking.manifest import Serving
+    from askonce.ranking.manifest import Serving, TeacherReading
     from askonce.training.archive.run import Trained
 
 
@@ -59,14 +59,17 @@ def command(
     with training_progress() as on_event:
         trained = train_on_archive(opened, options, on_event, out)
     for name, reason in trained.missing.items():
-        typer.echo(f"note: no ranker for {name}: {reason}", err=True)
+        serves = (
+            "the teacher serves as it comes" if getattr(trained.manifest, name) else "no ranker"
+        )
+        typer.echo(f"note: {serves} for {name}: {reason}", err=True)
     if json:
         _write(opened.name, tasks, trained)
         return
     for name in tasks:
         serving = getattr(trained.manifest, name)
         if serving is not None:
-            _show(name, serving)
+            _show(name, serving, trained.missing.get(name))
     console().print(f"models in {trained.folder}")
 
 
@@ -84,7 +87,7 @@ def _write(archive: str, tasks: tuple[TaskName, ...], trained: "Trained") -> Non
     )
 
 
-def _show(name: str, serving: "Serving") -> None:
+def _show(name: str, serving: "Serving", reason: str | None) -> None:
     """What serves, and the figures of every system that was tried, BM25's first."""
     from rich.table import Table
 
@@ -92,13 +95,28 @@ def _show(name: str, serving: "Serving") -> None:
     parts = [f"{weight:g} {stage}" for stage, weight in weights.items()]
     stages = " + ".join(parts if len(parts) > 1 else weights)
     models = [model for model in (serving.encoder, serving.pair) if model]
-    learnt = f"learnt from {serving.labels}, {serving.seconds:.0f} s"
-    title = f"{name}: {stages} serves ({', '.join([*models, learnt])})"
+    learnt = f"learnt from {serving.labels}, {serving.seconds:.0f} s" if serving.labels else reason
+    title = f"{name}: {stages} serves ({', '.join([*models, str(learnt)])})"
     table = Table("split", "system", *METRICS, title=title, title_justify="left")
     for split in ("dev", "test"):
-        for system, values in serving.figures[split].items():
-            table.add_row(split, system, *(f"{values[metric]:.4f}" for metric in METRICS))
+        for system, values in serving.figures.get(split, {}).items():
+            shown = [f"{values[metric]:.4f}" for metric in METRICS]
+            if interval := serving.intervals.get(split, {}).get(system):
+                shown[0] += f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+            table.add_row(f"{split} (n={serving.queries[split]:,})", system, *shown)
+    if serving.teacher is not None:
+        table.add_row("teacher", serving.teacher.name, _reading(serving.teacher))
     console().print(table)
     if serving.encoder is None and serving.pair is None:
         hint = "more marks, or --encoder minilm, may help"
         typer.echo(f"note: nothing was better than BM25 on dev for {name}; {hint}", err=True)
+
+
+def _reading(teacher: "TeacherReading") -> str:
+    """What a teacher has read, and what follows from that."""
+    text = f"read {teacher.read:,} of {teacher.posts:,} posts"
+    if not teacher.tried:
+        return f"{text}: not compared; --minutes gives it more time"
+    if teacher.read == teacher.posts:
+        return text
+    return f"{text}: all systems measured on these; an engine reads the others"

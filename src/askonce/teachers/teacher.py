@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -163,8 +163,13 @@ class CachedTeacher:
 
     def share(self, texts: Sequence[str]) -> float:
         """The share of these texts that the teacher has read already."""
-        keys = list({text_key(text) for text in texts})
-        return len(self.cache.get(keys)) / len(keys) if keys else 1.0
+        return 1 - len(self.unread(texts)) / len(set(texts)) if texts else 1.0
+
+    def unread(self, texts: Iterable[str]) -> list[str]:
+        """The distinct texts that the cache lacks, in their order."""
+        keys = {text: text_key(text) for text in texts}
+        cached = self.cache.get(list(keys.values()))
+        return [text for text, key in keys.items() if key not in cached]
 
     def _loaded(self) -> Teacher:
         if self._teacher is None:
