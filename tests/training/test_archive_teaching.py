@@ -18,6 +18,7 @@ from askonce.training.archive import recipes as archive_recipes
 from askonce.training.archive import run as run_module
 from askonce.training.archive import teaching
 from askonce.training.archive.in_place import train_on_archive
+from askonce.training.archive.priors import prior
 from askonce.training.archive.run import TrainOptions, train_snapshot
 from askonce.training.events import Reading, ignore
 from askonce.types import Link, Post
@@ -190,6 +191,15 @@ def test_a_named_teacher_is_the_only_encoder(tmp_path, teacher):
     assert serving.encoder == "sentence:some/teacher"
     assert "vectors cosineqa" not in serving.figures["dev"]
     assert "vectors adapter" in serving.figures["dev"]
+
+
+@pytest.mark.parametrize(("marks", "fitted"), [(40, False), (60, True)])
+def test_few_marks_leave_the_prior(tmp_path, teacher, marks, fitted):
+    options = TrainOptions(tasks=("questions",))
+    serving = train_snapshot(forum(marks=marks), tmp_path, options, ignore).manifest.questions
+    assert serving.labels == "duplicates"
+    assert (serving.calibration != prior("minilm")) == fitted
+    assert "Brier" in serving.figures["probability"]["test"]
 
 
 def test_sizes_and_intervals_of_every_system(tmp_path, teacher):
