@@ -9,9 +9,18 @@ import pytest
 
 from askonce.archive import Archive, Snapshot
 from askonce.engine import Engine
+from askonce.engine.duplicates import find_duplicates
 from askonce.key_encoders import SentenceKeys
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import TeacherReading, read_manifest
+from askonce.ranking.calibration import SHARED, Calibration
+from askonce.ranking.manifest import (
+    Manifest,
+    Serving,
+    TeacherReading,
+    new_folder,
+    read_manifest,
+    write_manifest,
+)
 from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training.archive import recipes as archive_recipes
@@ -149,6 +158,28 @@ def test_a_teacher_serves_an_archive_without_labels(tmp_path, teacher):
         assert {hit.id for hit in hits[:2]} == {"q7", "q7x"}
         assert hits[0].duplicate_probability > 0.9 > hits[5].duplicate_probability
     assert len(teacher.read) == read
+
+
+@pytest.mark.parametrize("bm25", [0.0, 0.2])
+def test_duplicates_by_vectors_have_the_probability_that_is_shown(tmp_path, teacher, bm25):
+    archive = in_folder(tmp_path / "m.askonce", forum(marks=20))
+    folder = new_folder(archive.folder)
+    calibration = Calibration(-28.0, {BM25: bm25, VECTORS: 30.0, SHARED: 1.0})
+    weights = {BM25: 1.0, VECTORS: 1.0}
+    serving = Serving("sentence:minilm", weights=weights, calibration=calibration)
+    write_manifest(folder, Manifest("2020-01-01", questions=serving))
+    archive.close()
+    with Engine.open(tmp_path / "m.askonce") as engine:
+        read = len(teacher.read)
+        pairs = list(find_duplicates(engine, engine.archive.iterate("question"), 0.5))
+        assert len(pairs) == 2 * TOPICS and len(teacher.read) == read
+        found = {(pair.question.id, pair.other.id): pair for pair in pairs if pair}
+        # those that nobody has marked, the newer one of each pair
+        assert found.keys() == {(f"q{n}x", f"q{n}") for n in range(20, TOPICS)}
+        for pair in found.values():
+            hits = {hit.id: hit for hit in engine.similar(pair.question.text)}
+            shown = hits[pair.other.id].duplicate_probability
+            assert pair.confidence == pytest.approx(shown, abs=1e-6) and pair.calibrated
 
 
 def slow(monkeypatch, chunks, size=16):

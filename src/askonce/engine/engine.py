@@ -4,7 +4,8 @@ Without a trained model it searches by BM25. Models that ``askonce train`` makes
 the old ones serve, and take over without a restart.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from askonce.engine.lifecycle.following import OnEvent
 from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
 from askonce.errors import AskonceError, NotAnEncoder
+from askonce.ranking.pipeline import Search
 from askonce.ranking.stages import DEPTH, Query, Ranked
 from askonce.types import Link, Post
 
@@ -164,6 +166,12 @@ class Engine:
                 for question, found in zip(questions, reranked, strict=True)
             )
             return list(zip(similar, answers, strict=True))
+
+    @contextmanager
+    def searching(self) -> Iterator[Search]:
+        """The search of questions in service, which stays open until the caller is done."""
+        with self._manager.asking() as searches:
+            yield searches.question
 
     def rankers(self) -> list[str]:
         """The ways of ranking that can be compared."""
