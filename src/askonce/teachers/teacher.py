@@ -52,10 +52,10 @@ class SentenceTeacher:
     def __init__(self, name_or_folder: str) -> None:
         import torch
 
-        self._model = _sentence_transformer(name_or_folder)
+        self.model = _sentence_transformer(name_or_folder)
         self._half = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and _has_bf16()
-        self.dim = int(self._model.get_embedding_dimension())
-        self.parameters = sum(weight.numel() for weight in self._model.parameters())
+        self.dim = int(self.model.get_embedding_dimension())
+        self.parameters = sum(weight.numel() for weight in self.model.parameters())
         label = MINILM if name_or_folder == MINILM else Path(name_or_folder).name
         self.name = f"{label}-{self._fingerprint()}"
 
@@ -67,7 +67,7 @@ class SentenceTeacher:
         done = 0
         for rows, features in self._batches(texts):
             with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._half):
-                pooled = self._model(features)["sentence_embedding"].float()  # (b, D)
+                pooled = self.model(features)["sentence_embedding"].float()  # (b, D)
             vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
             done += len(rows)
             if on_progress is not None:
@@ -78,15 +78,15 @@ class SentenceTeacher:
         """Texts of like length together, as many as ``BATCH_TOKENS`` allows; longest first."""
         if not texts:
             return
-        limit = self._model.max_seq_length
-        tokens = self._model.tokenizer(
+        limit = self.model.max_seq_length
+        tokens = self.model.tokenizer(
             [text or " " for text in texts], truncation=limit is not None, max_length=limit
         )["input_ids"]
         order = sorted(range(len(texts)), key=lambda row: -len(tokens[row]))
         while order:
             size = max(1, BATCH_TOKENS // len(tokens[order[0]]))
             rows, order = order[:size], order[size:]
-            padded = self._model.tokenizer.pad(
+            padded = self.model.tokenizer.pad(
                 {"input_ids": [tokens[row] for row in rows]}, return_tensors="pt"
             )
             yield rows, dict(padded)
@@ -94,9 +94,9 @@ class SentenceTeacher:
     def _fingerprint(self) -> str:
         """Letters that differ for other weights, lengths or pooling."""
         digest = hashlib.blake2b(
-            repr((self._model.max_seq_length, self._half, str(self._model))).encode(), digest_size=6
+            repr((self.model.max_seq_length, self._half, str(self.model))).encode(), digest_size=6
         )
-        for name, tensor in sorted(self._model.state_dict().items()):
+        for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()
@@ -142,7 +142,7 @@ class CachedTeacher:
         ordered = sorted(missing.items(), key=lambda item: -len(item[1]))
         for start in range(0, len(ordered), SAVED_TEXTS):
             chunk = ordered[start : start + SAVED_TEXTS]
-            fresh = self._loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
+            fresh = self.loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
             self.cache.put([key for key, _ in chunk], fresh)
             vectors |= zip((key for key, _ in chunk), fresh, strict=True)
             if on_progress is not None:
@@ -154,12 +154,12 @@ class CachedTeacher:
 
     def read(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors (n, D) without the cache, to measure the speed."""
-        return self._loaded().encode(texts)
+        return self.loaded().encode(texts)
 
     @property
     def parameters(self) -> int:
         """Number of weights."""
-        return self._loaded().parameters
+        return self.loaded().parameters
 
     def share(self, texts: Sequence[str]) -> float:
         """The share of these texts that the teacher has read already."""
@@ -171,7 +171,8 @@ class CachedTeacher:
         cached = self.cache.get(list(keys.values()))
         return [text for text, key in keys.items() if key not in cached]
 
-    def _loaded(self) -> Teacher:
+    def loaded(self) -> Teacher:
+        """The teacher with its weights; an error if they are not those of the record."""
         if self._teacher is None:
             teacher = self._load()
             if teacher.name != self.name:
