@@ -33,3 +33,10 @@ def test_queries_in_a_row_end_in_time(tmp_path):
     ran, figures = run(tmp_path, "load.py", "--queries", 10**7, "--minutes", 0.05, *forum)
     assert ran.returncode == 1  # cut short is not passed
     assert 0 < figures["queries"] < 10**7
+
+
+@pytest.mark.slow
+def test_the_teacher_reads_as_sentence_transformers_does(tmp_path):
+    ran, figures = run(tmp_path, "teacher.py", "--texts", 20)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert figures["lowest_cosine"] > 0.999

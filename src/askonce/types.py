@@ -8,6 +8,7 @@ from typing import Literal
 PostKind = Literal["question", "answer"]
 LinkKind = Literal["duplicate", "related"]
 TokeniserName = Literal["words", "whitespace"]
+Role = Literal["train", "dev", "test"]
 ProtocolName = Literal["trec", "clean", "drop_no_pos"]
 
 
@@ -96,7 +97,7 @@ class Dataset:
     tokeniser: TokeniserName = "words"
     corpus: Sequence[Post] = ()  # all possible candidates, where they are more than the pools
 
-    def role(self, role: Literal["train", "dev", "test"]) -> Split:
+    def role(self, role: Role) -> Split:
         """The split for a role; TrecQA, for one, trains on ``train-all``."""
         return self.splits[getattr(self, role)]
 

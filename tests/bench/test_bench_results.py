@@ -12,7 +12,7 @@ from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.figures.average_rank import average_rank
 from askonce.bench.report.plots import svg
 from askonce.bench.report.published import published
-from askonce.bench.report.results import public_split, summary_entries, tables
+from askonce.bench.report.results import public_split, summary_entries, tables, with_earlier
 from askonce.bench.report.table import result_table
 from askonce.bench.store import Store, write_json
 from askonce.errors import AskonceError, DataError
@@ -189,3 +189,21 @@ def test_a_plot_names_its_dots():
     assert all(f">{kind}</text>" in drawn for kind in ("trained", "fusion"))
     assert drawn.count("<use ") == 4  # two dots, two entries of the legend
     assert "nan" not in drawn
+
+
+def test_an_earlier_summary_keeps_rows_that_the_store_lacks():
+    def entry(dataset, protocol, model, mean):
+        return {
+            "dataset": dataset, "protocol": protocol, "split": "test", "model": model,
+            "metric": "MAP", "mean": mean,
+        }  # fmt: skip
+
+    earlier = [entry("trecqa", "trec", "bm25", 0.1), entry("trecqa", "trec", "ctrn", 0.2)]
+    new = [entry("trecqa", "clean", "bm25", 0.3), entry("trecqa", "trec", "bm25", 0.4)]
+    merged = with_earlier([*new, entry("beir", "trec", "bm25", 0.5)], earlier)
+    assert [(e["dataset"], e["protocol"], e["model"], e["mean"]) for e in merged] == [
+        ("beir", "trec", "bm25", 0.5),
+        ("trecqa", "trec", "bm25", 0.4),
+        ("trecqa", "trec", "ctrn", 0.2),
+        ("trecqa", "clean", "bm25", 0.3),
+    ]

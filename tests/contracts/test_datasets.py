@@ -45,6 +45,6 @@ def test_training_questions_are_not_in_the_test_split(name, data_folder):
     dataset = load_dataset(name, data_folder)
     if dataset.train not in dataset.splits:
         pytest.skip(f"{name} was read without a training split")
-    train = {pool.query.text for pool in dataset.split("train")}
-    test = {pool.query.text for pool in dataset.split("test") if pool.query.text}
+    train = {pool.query.text for pool in dataset.role("train")}
+    test = {pool.query.text for pool in dataset.role("test") if pool.query.text}
     assert len(train & test) <= 0.01 * len(test)

@@ -61,6 +61,17 @@ def cabin(dataset: Dataset, **options: Any) -> Ranker:
     return Ranker.create("cabin", lexicon, vectors, settings)
 
 
+def test_elmo_is_pretrained_in_the_same_way(archive, tmp_path):
+    start = cabin(archive)
+    vectors = start.model.get_parameter("words.weight").detach().numpy()
+    settings = {"hidden": 10, "layers": 2, "dim": 5}
+    ranker, fresh = (Ranker.create("elmo", start.lexicon, vectors, settings) for _ in range(2))
+    pretrain_language_models(ranker, archive, replace(SMALL, epochs=1), tmp_path)
+    before, after = fresh.model.state_dict(), Ranker.load(tmp_path).model.state_dict()
+    changed = {key.split(".")[0] for key in after if not torch.equal(after[key], before[key])}
+    assert changed == {"of_query", "of_candidate"}
+
+
 def run(dataset: Dataset, folder: Path, settings: LanguageModelSettings = SMALL) -> Ranker:
     ranker = cabin(dataset)
     pretrain_language_models(ranker, dataset, settings, folder)

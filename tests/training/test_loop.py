@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from askonce.training.events import Epoch, Step
 from askonce.training.fine_tuning import dev_report, dev_split, group_losses, mined, rate, train
 from askonce.training.recipe import Negatives, TrainSettings
 from askonce.training.sampling import Group, GroupSampler
+from askonce.types import Dataset
 
 SMALL_RUN = Path(__file__).with_name("small_run.py")
 
@@ -363,3 +365,15 @@ def test_a_run_is_not_resumed_from_other_weights(small, tmp_path):
         next(iter(other.model.parameters())).add_(1)
     with pytest.raises(AskonceError, match="weights to start from"):
         train(other, dataset, told, tmp_path)
+
+
+def test_the_epoch_is_chosen_on_the_split_of_the_role(small, tmp_path):
+    # as in SemEval B, where a split is called dev and another one has that role
+    made = small.made()
+    wrong = tuple(replace(pool, labels=pool.labels[::-1]) for pool in made.splits["dev"])
+    splits = {"train": made.splits["train"], "dev": wrong, "dev-lemma": made.splits["dev"]}
+    dataset = Dataset("forms", splits, dev="dev-lemma")
+    expected = small.run(tmp_path / "plain", small.recipe(epochs=2), dataset=made)
+    outcome = small.run(tmp_path / "forms", small.recipe(epochs=2), dataset=dataset)
+    figures = [[record["dev"] for record in one.progress.history] for one in (outcome, expected)]
+    assert figures[0] == figures[1]

@@ -15,10 +15,10 @@ from askonce.types import Pool, Post
 class OverlapFeatures:
     """The overlap features of a pool's candidates, by the layer that pair models use."""
 
-    def __init__(self, material: Material) -> None:
+    def __init__(self, material: Material, layer: type[Overlap] = Overlap) -> None:
         self._lexicon = material.lexicon
         size = len(self._lexicon.vocabulary)
-        self._layer = Overlap(
+        self._layer = layer(
             EmbeddingInit.of(self._lexicon.vocabulary, np.zeros((size, 1), np.float32))
         )
         self._token_ids: dict[str, TokenIds] = {}
@@ -27,7 +27,7 @@ class OverlapFeatures:
         candidates = Batch([self._ids(post) for post in pool.candidates]).text
         query = Batch([self._lexicon.numbers(pool.query)]).text
         rows = torch.zeros(len(candidates), dtype=torch.long)
-        return self._layer(query.select(rows), candidates).numpy()  # (n, 4)
+        return self._layer(query.select(rows), candidates).numpy()  # (n, F)
 
     def _ids(self, post: Post) -> TokenIds:
         if post.id not in self._token_ids:

@@ -24,6 +24,12 @@ def command(
         Path | None,
         typer.Option("--readme", help="Write the short table between the marks in this file."),
     ] = None,
+    earlier: Annotated[
+        Path | None,
+        typer.Option(
+            "--earlier", help="A summary of other stores: --summary and --readme keep its rows."
+        ),
+    ] = None,
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Include figures that quote the datasets.")
     ] = True,
@@ -31,9 +37,10 @@ def command(
 ) -> None:
     """Show benchmark results beside the papers' numbers, BM25 and MiniLM."""
     from askonce.bench.report.document import blocks, html_page, markdown_page
-    from askonce.bench.report.results import records, summary_entries, tables
+    from askonce.bench.report.results import records, summary_entries, tables, with_earlier
     from askonce.bench.report.table import put_between_marks, short_table, terminal
     from askonce.bench.store import Store
+    from askonce.files import json_value
 
     opened = Store(store)
     with counted_progress("drawing") as on_progress:
@@ -42,10 +49,12 @@ def command(
         html.write_text(html_page(opened, parts), "utf-8")
     if markdown is not None:
         markdown.write_text(markdown_page(opened, parts, markdown), "utf-8")
+    entries = summary_entries(tables(opened), opened) if summary or readme else []
+    entries = with_earlier(entries, json_value(earlier) if earlier else [])
     if summary is not None:
-        write_json(summary_entries(tables(opened), opened), summary)
+        write_json(entries, summary)
     if readme is not None:
-        put_between_marks(short_table(summary_entries(tables(opened), opened)), readme)
+        put_between_marks(short_table(entries), readme)
     if json:
         write_json(records(tables(opened)))
     elif not (html or markdown or summary or readme):

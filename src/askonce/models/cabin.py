@@ -12,12 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.language_model import DirectionalLSTM, LanguageModel, normal_weights
+from askonce.models.language_model import (
+    DirectionalLSTM,
+    LanguageModelReader,
+    ReaderConfig,
+    normal_weights,
+)
 from askonce.models.layers.functional import last_state, masked_mean, masked_softmax
-from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
 
@@ -98,7 +101,7 @@ class InteractiveReader(nn.Module):
 
 
 @MODELS.add("cabin")
-class Cabin(PairMatcher):
+class Cabin(LanguageModelReader):
     """Directional language models read both texts; attention across them decides.
 
     Pre-train two language models, one on questions and one on answers, and pass them to
@@ -108,15 +111,12 @@ class Cabin(PairMatcher):
     """
 
     @dataclass(frozen=True)
-    class Config(PairConfig):
+    class Config(ReaderConfig):
         """Settings; section numbers are the paper's."""
 
-        hidden: int = 100  # section 5.3, read as the size of one direction
-        layers: int = 2  # section 5.3
         similarity: int = 100  # size of s in eq. 20, not given in the paper
         jump: bool = True  # section 4.1.2
         attention: bool = True  # eqs. 14 and 15
-        freeze_lm: bool = True  # section 4.4: the states of the language models are a fixed input
         dropout: float = 0.5  # section 5.3, which does not say where: here before eq. 20
 
     config: Config
@@ -136,23 +136,8 @@ class Cabin(PairMatcher):
     def reader(self, side: Side) -> InteractiveReader:
         return self.query_reader if side == "query" else self.candidate_reader
 
-    def load_language_models(self, query: LanguageModel, candidate: LanguageModel) -> None:
-        """Start from these language models; they must use this model's word vectors."""
-        if self.config.flags:
-            raise ConfigError(
-                "match flags add a number to every word vector that language models do not read; "
-                "set flags = false to use pre-trained ones"
-            )
-        sides: Sequence[tuple[Side, LanguageModel]] = (("query", query), ("candidate", candidate))
-        for side, model in sides:
-            recurrence = self.reader(side).recurrence
-            if recurrence.sizes != model.recurrence.sizes:
-                raise ConfigError(
-                    f"the {side} language model has (inputs, hidden, layers) "
-                    f"{model.recurrence.sizes}, but cabin has {recurrence.sizes}; "
-                    "give both the same settings and word vectors"
-                )
-            recurrence.load_state_dict(model.recurrence.state_dict())
+    def recurrence(self, side: Side) -> DirectionalLSTM:
+        return self.reader(side).recurrence
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
         return self.reader(side).read(view, vectors)

@@ -1,19 +1,24 @@
-"""A directional language model, which pre-trains CABIN's readers.
+"""A directional language model, which pre-trains the readers of CABIN and ELMo.
 
-The paper's eq. 11 predicts a word from states that have read it, in both directions, so a model
+CABIN's eq. 11 predicts a word from states that have read it, in both directions, so a model
 could merely copy. Here each direction predicts the word that it reads next, and the directions
 share no layer: neither has seen what it predicts.
 """
 
 import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.models.base import EmbeddingInit
+from askonce.errors import ConfigError
+from askonce.models.base import EmbeddingInit, Side
 from askonce.models.layers.words import WordEmbedding
+from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import View
 from askonce.text.vocabulary import PAD
 
@@ -34,13 +39,38 @@ class DirectionalLSTM(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """States [→ ; ←] at each word of the last layer, zero on padding."""
-        steps = torch.arange(vectors.shape[1], device=vectors.device)
-        mirror = (lengths[:, None] - 1 - steps).unsqueeze(-1)  # (B, T, 1), negative on padding
-        real, mirror = mirror >= 0, mirror.clamp_min(0)
+        mirror, real = self._mirror(vectors, lengths)
         right, _ = self.rightward(vectors)  # (B, T, H)
         left, _ = self.leftward(vectors.gather(1, mirror.expand_as(vectors)))  # (B, T, H)
         left = left.gather(1, mirror.expand_as(left))  # (B, T, H), in the order of the text
         return torch.cat([right, left], dim=-1) * real  # (B, T, 2H)
+
+    def layer_states(self, vectors: Tensor, lengths: Tensor) -> Tensor:
+        """The same of every layer (B, T, L, 2H), the lowest first."""
+        mirror, real = self._mirror(vectors, lengths)
+        right, left = vectors, vectors.gather(1, mirror.expand_as(vectors))  # (B, T, E) each
+        states = []
+        for layer in range(self.sizes[2]):
+            right = _layer(self.rightward, layer, right)  # (B, T, H)
+            left = _layer(self.leftward, layer, left)  # (B, T, H)
+            in_order = left.gather(1, mirror.expand_as(left))  # (B, T, H)
+            states.append(torch.cat([right, in_order], dim=-1) * real)
+        return torch.stack(states, dim=2)
+
+    def _mirror(self, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """The position of each word in the reversed text, and which are words (B, T, 1)."""
+        steps = torch.arange(vectors.shape[1], device=vectors.device)
+        mirror = (lengths[:, None] - 1 - steps).unsqueeze(-1)  # (B, T, 1), negative on padding
+        return mirror.clamp_min(0), mirror >= 0
+
+
+def _layer(lstm: nn.LSTM, layer: int, vectors: Tensor) -> Tensor:
+    """One layer of a stack: states (B, T, H) of its inputs."""
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    weights: list[Tensor] = [lstm.get_parameter(f"{name}_l{layer}") for name in names]
+    start = [vectors.new_zeros(1, len(vectors), lstm.hidden_size)] * 2
+    # biases, one layer, no dropout between layers, one direction, batch first
+    return torch.lstm(vectors, start, weights, True, 1, 0.0, lstm.training, False, True)[0]
 
 
 class LanguageLosses(NamedTuple):
@@ -86,6 +116,43 @@ class LanguageModel(nn.Module):
         forward = -self.next_word(right, after).output.sum()
         backward = -self.previous_word(left, before).output.sum()
         return LanguageLosses(forward, backward, len(states))
+
+
+@dataclass(frozen=True)
+class ReaderConfig(PairConfig):
+    """Settings of a model that reads with pre-trained language models; sections are CABIN's."""
+
+    hidden: int = 100  # section 5.3, read as the size of one direction
+    layers: int = 2  # section 5.3
+    freeze_lm: bool = True  # section 4.4: the states of the language models are a fixed input
+
+
+class LanguageModelReader(PairMatcher):
+    """A pair model that reads each side with a directional LSTM of its own."""
+
+    config: ReaderConfig
+
+    @abstractmethod
+    def recurrence(self, side: Side) -> DirectionalLSTM:
+        """The LSTM that reads the texts of one side."""
+
+    def load_language_models(self, query: LanguageModel, candidate: LanguageModel) -> None:
+        """Start from these language models; they must use this model's word vectors."""
+        if self.config.flags:
+            raise ConfigError(
+                "match flags add a number to every word vector that language models do not read; "
+                "set flags = false to use pre-trained ones"
+            )
+        sides: Sequence[tuple[Side, LanguageModel]] = (("query", query), ("candidate", candidate))
+        for side, model in sides:
+            recurrence = self.recurrence(side)
+            if recurrence.sizes != model.recurrence.sizes:
+                raise ConfigError(
+                    f"the {side} language model has (inputs, hidden, layers) "
+                    f"{model.recurrence.sizes}, but {type(self).__name__.lower()} has "
+                    f"{recurrence.sizes}; give both the same settings and word vectors"
+                )
+            recurrence.load_state_dict(model.recurrence.state_dict())
 
 
 def frequency_softmax(inputs: int, size: int) -> nn.AdaptiveLogSoftmaxWithLoss:

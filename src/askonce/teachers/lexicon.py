@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from askonce.teachers.teacher import CachedTeacher
 from askonce.text.batch import TokenIds
-from askonce.text.lexicon import Lexicon
-from askonce.text.vocabulary import Vocabulary
+from askonce.text.lexicon import NO_WORDS, Lexicon
+from askonce.text.vocabulary import SPECIAL, Vocabulary
 from askonce.types import Post
 
 
@@ -27,6 +27,8 @@ class TeacherLexicon(Lexicon):
         """Texts and posts with their vectors; what the cache lacks is read in large batches."""
         plain = [text.text if isinstance(text, Post) else text for text in texts]
         vectors = self.teacher.encode(plain)  # (n, D)
+        if len(self.vocabulary) == len(SPECIAL):  # nothing reads words
+            return [TokenIds(NO_WORDS, NO_WORDS, vector) for vector in vectors]
         words = [
             super(TeacherLexicon, self).numbers(text)
             if isinstance(text, Post)

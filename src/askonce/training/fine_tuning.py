@@ -190,7 +190,7 @@ def penalty(model: nn.Module, config: TrainSettings) -> Tensor | float:
 
 def dev_split(dataset: Dataset, limit: int | None = None) -> Split:
     """The dev pools that choose the epoch; an error if none of them counts for the metrics."""
-    dev = split_of(dataset, "dev")
+    dev = split_of(dataset, dataset.dev)
     if limit and limit < len(dev):
         dev = [dev[index * len(dev) // limit] for index in range(limit)]
     counted_queries(pools_to_qrels(dev), dataset.protocol)

@@ -11,7 +11,9 @@ from askonce.training.fine_tuning import train
 from askonce.training.prepare import start_from, untrained
 from askonce.training.processes import launched
 from askonce.training.recipe import Recipe
-from askonce.types import Dataset, Split
+from askonce.types import Dataset, Role, Split
+
+ROLES: tuple[Role, ...] = ("dev", "test")
 
 
 def run_recipe(
@@ -29,9 +31,9 @@ def run_recipe(
     outcome = train(ranker, dataset, recipe, folder, on_event, fabric)
     on_event(Phase("measuring"))
     measured = {
-        name: figures(outcome.ranker, dataset.split(name), dataset)
-        for name in ("dev", "test")
-        if has(dataset, name)
+        role: figures(outcome.ranker, dataset.role(role), dataset)
+        for role in ROLES
+        if has(dataset, role)
     }
     return {
         "model": recipe.model,
@@ -45,7 +47,7 @@ def run_recipe(
     }
 
 
-def has(dataset: Dataset, role: str) -> bool:
+def has(dataset: Dataset, role: Role) -> bool:
     """Whether the dataset has a split of this role."""
     return getattr(dataset, role) in dataset.splits
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median
@@ -194,6 +194,25 @@ def summary_entries(tables: Iterable[ResultTable], store: Store) -> list[dict[st
     """One entry per row and metric: dataset, protocol, mean, interval, paper, command."""
     results = [result for table in tables for result in table.results]
     return [_entry(result, metric, store) for result in results for metric in METRICS]
+
+
+def with_earlier(
+    entries: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """These entries and those of an earlier summary whose rows are not among them."""
+
+    def key(entry: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(entry[name] for name in ("dataset", "protocol", "split", "model", "metric"))
+
+    merged = {key(entry): entry for entry in (*earlier, *entries)}
+    tables = {(entry["dataset"], entry["protocol"]) for entry in merged.values()}
+    order = {table: n for n, table in enumerate(sorted(tables, key=_table_order))}
+    return sorted(merged.values(), key=lambda e: order[e["dataset"], e["protocol"]])
+
+
+def _table_order(table: tuple[str, str]) -> tuple[str, bool]:
+    dataset, protocol = table
+    return dataset, protocol == "clean"
 
 
 def public_split(split: str) -> str:

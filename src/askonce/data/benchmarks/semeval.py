@@ -152,6 +152,13 @@ def read_b(folder: Path) -> Dataset:
     return Dataset("semeval-b", splits, train, dev, test, protocol="drop_no_pos")
 
 
+@DATASETS.add("semeval-b-raw")
+def read_b_raw(folder: Path) -> Dataset:
+    """SemEval B with the text as written, which sentence encoders expect."""
+    splits = {name: pools for name, pools in read_b(folder).splits.items() if name in _ROLES}
+    return Dataset("semeval-b-raw", splits, protocol="drop_no_pos")
+
+
 def _read_all(
     folder: Path,
     files: dict[str, tuple[str, ...]],

@@ -13,8 +13,8 @@ class BiLSTM(nn.Module):
 
     def __init__(self, input_dim: int, hidden: int) -> None:
         super().__init__()
-        self.forwards = _single_bias(nn.LSTM(input_dim, hidden, batch_first=True))
-        self.backwards = _single_bias(nn.LSTM(input_dim, hidden, batch_first=True))
+        self.forwards = single_bias(nn.LSTM(input_dim, hidden, batch_first=True))
+        self.backwards = single_bias(nn.LSTM(input_dim, hidden, batch_first=True))
 
     @property
     def output_dim(self) -> int:
@@ -33,7 +33,7 @@ class BiLSTM(nn.Module):
         return states
 
 
-def _single_bias(lstm: nn.LSTM) -> nn.LSTM:
+def single_bias(lstm: nn.LSTM) -> nn.LSTM:
     """One bias per gate, as papers count: the second of ``nn.LSTM`` stays zero."""
     bias = lstm.get_parameter("bias_hh_l0")
     nn.init.zeros_(bias).requires_grad_(False)

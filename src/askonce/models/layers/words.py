@@ -39,6 +39,12 @@ def first_occurrence(view: View) -> Tensor:
     return torch.zeros_like(fresh).scatter(1, order, fresh) & view.real  # (B, T)
 
 
+def inverse_frequency(words: EmbeddingInit) -> Tensor:
+    """idf(w) = ln(N/df) per word; an unknown word counts as seen once."""
+    share = words.documents / words.document_frequency.clamp_min(1).double()  # (V,)
+    return share.log().clamp_min(0).float()  # (V,)
+
+
 class Overlap(nn.Module):
     """The four word-overlap features of Severyn & Moschitti, with a true idf and a true stop list.
 
@@ -51,8 +57,7 @@ class Overlap(nn.Module):
 
     def __init__(self, words: EmbeddingInit) -> None:
         super().__init__()
-        idf = (words.documents / words.document_frequency.clamp_min(1).double()).log().clamp_min(0)
-        self.register_buffer("idf", idf.float(), persistent=False)
+        self.register_buffer("idf", inverse_frequency(words), persistent=False)
         self.register_buffer("stop", words.stop, persistent=False)
         self.register_buffer("mean", torch.zeros(self.size))
         self.register_buffer("spread", torch.ones(self.size))
@@ -62,18 +67,18 @@ class Overlap(nn.Module):
         self.spread: Tensor
 
     def forward(self, query: View, candidate: View) -> Tensor:
-        """Four features per pair, standardised after ``fit``."""
-        return (self.shares(query, candidate) - self.mean) / self.spread  # (B, 4)
+        """The features of each pair, standardised after ``fit``."""
+        return (self.shares(query, candidate) - self.mean) / self.spread  # (B, size)
 
     def fit(self, query: View, candidate: View) -> None:
         """Estimate mean and standard deviation from these pairs."""
-        shares = self.shares(query, candidate)  # (B, 4)
+        shares = self.shares(query, candidate)  # (B, size)
         self.mean.copy_(shares.mean(0))
         spread = shares.std(0, correction=0)
         self.spread.copy_(torch.where(spread > 0, spread, 1))  # a constant feature stays zero
 
     def shares(self, query: View, candidate: View) -> Tensor:
-        """The four features before standardisation."""
+        """The features before standardisation."""
         in_query, in_candidate = first_occurrence(query), first_occurrence(candidate)
         shared = in_query & occurs_in(query, candidate)  # (B, Tq)
         idf = self.idf[query.ids]  # (B, Tq)
@@ -86,3 +91,18 @@ class Overlap(nn.Module):
             size = (words.sum(1) + partner.sum(1)).clamp_min(1)  # (B,)
             features += [both.sum(1) / size, (both * idf).sum(1) / size]
         return torch.stack(features, dim=1)  # (B, 4)
+
+
+class SharedCounts(Overlap):
+    """The two counts that Yu et al. give to a logistic regression, and WikiQA's authors after them.
+
+    The number of content words that both texts have, and the same weighted by idf.
+    """
+
+    size = 2
+
+    def shares(self, query: View, candidate: View) -> Tensor:
+        """Both counts as they are defined."""
+        content = first_occurrence(query) & ~self.stop[query.ids]  # (B, Tq)
+        shared = (content & occurs_in(query, candidate)).to(self.idf.dtype)  # (B, Tq)
+        return torch.stack([shared.sum(1), (shared * self.idf[query.ids]).sum(1)], dim=1)  # (B, 2)

@@ -87,7 +87,7 @@ class TitleRanking:
     """The dev pools, ranked by the cosine of the encoder's last states of titles alone."""
 
     def __init__(self, dataset: Dataset, words: KnownWords) -> None:
-        self._pools, self._protocol = dataset.split("dev"), dataset.protocol
+        self._pools, self._protocol = dataset.role("dev"), dataset.protocol
         self._qrels = pools_to_qrels(self._pools)
         rows: dict[bytes, int] = {}
         self._texts: list[np.ndarray] = []  # distinct

@@ -1,4 +1,4 @@
-"""Pre-training for CABIN: a language model of the queries and one of the candidates."""
+"""Pre-training for CABIN and ELMo: a language model of the queries and one of the candidates."""
 
 import hashlib
 import math
@@ -14,8 +14,12 @@ from lightning_fabric import Fabric
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
 from askonce.models.base import EmbeddingInit, Side
-from askonce.models.cabin import Cabin
-from askonce.models.language_model import LanguageLosses, LanguageModel, perplexity
+from askonce.models.language_model import (
+    LanguageLosses,
+    LanguageModel,
+    LanguageModelReader,
+    perplexity,
+)
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training.batches import shuffled, slices
@@ -66,14 +70,14 @@ def pretrain_language_models(
     on_event: OnEvent = ignore,
     fabric: Fabric | None = None,
 ) -> list[Record]:
-    """Train language models of queries and of candidates for a CABIN ranker, without any label.
+    """Train language models of queries and of candidates, without any label.
 
     The folder gets the ranker, from which fine-tuning starts, and for each side the history, a
     checkpoint and the weights of the best epoch; an interrupted run resumes. Returns the history
     of both sides.
     """
-    if not isinstance(ranker.model, Cabin):
-        raise ConfigError(f"{ranker.name!r} has no language models to train; only 'cabin' has")
+    if not isinstance(ranker.model, LanguageModelReader):
+        raise ConfigError(f"{ranker.name!r} has no language models to train; cabin and elmo have")
     fabric = fabric or alone()
     texts = texts_to_read(dataset, settings.split or dataset.train)
     learners = []

@@ -80,7 +80,7 @@ def _duplicates(dataset: Dataset) -> Iterator[_Source]:
     excluded = {
         pool.query.id
         for name in {dataset.dev, dataset.test} & dataset.splits.keys()
-        for pool in dataset.split(name)
+        for pool in dataset.splits[name]
     }
     for pool in dataset.role("train"):
         for post in pool.positives:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.config import settings
+from askonce.models.language_model import LanguageModelReader
 from askonce.ranker import Ranker
 from askonce.training.events import OnEvent
 from askonce.training.prepare import start_from, untrained
@@ -26,10 +27,10 @@ def pretrain_recipe(
     vectors: Path | None,
     on_event: OnEvent,
 ) -> list[dict[str, Any]]:
-    """CABIN learns two language models, the question encoders an encoder-decoder."""
+    """CABIN and ELMo learn two language models, the question encoders an encoder-decoder."""
     fabric = launched()
     ranker = untrained(recipe, dataset, vectors)
-    if recipe.model == "cabin":
+    if isinstance(ranker.model, LanguageModelReader):
         language = settings(LanguageModelSettings, table, "pretrain.")
         return pretrain_language_models(ranker, dataset, language, folder, on_event, fabric)
     config = settings(PretrainSettings, table, "pretrain.")

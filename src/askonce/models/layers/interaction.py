@@ -1,0 +1,51 @@
+"""Products of two texts' vectors, and k-max pooling."""
+
+import torch
+from torch import Tensor, nn
+
+
+class TensorLayer(nn.Module):
+    """qᵀ M^{[1:r]} a + V [q; a] + b, before any activation (Socher et al., 2013).
+
+    What depends on one side alone is computed by ``query_parts`` and ``candidate_parts``, so that
+    it can be kept; the vectors may be of whole texts (B, D) or of words (B, T, D).
+    """
+
+    def __init__(self, dim: int, slices: int) -> None:
+        super().__init__()
+        self.slices = slices
+        self.tensor = nn.Linear(dim, slices * dim, bias=False)  # M^{[1:r]}, each slice transposed
+        self.of_query = nn.Linear(dim, slices)  # the left half of V, and b
+        self.of_candidate = nn.Linear(dim, slices, bias=False)  # the right half of V
+
+    def query_parts(self, query: Tensor) -> dict[str, Tensor]:
+        """The product q M (..., r, D) and q's part (..., r) of the linear term."""
+        keys = self.tensor(query).unflatten(-1, (self.slices, -1))
+        return {"keys": keys, "linear": self.of_query(query)}
+
+    def candidate_parts(self, candidate: Tensor) -> dict[str, Tensor]:
+        """The vectors themselves (..., D) and their part (..., r) of the linear term."""
+        return {"vectors": candidate, "linear": self.of_candidate(candidate)}
+
+
+def circular_correlation(a: Tensor, b: Tensor) -> Tensor:
+    """[a ⋆ b]_k = Σ_i a_i b_{(i+k) mod D}, by the fast Fourier transform."""
+    product = torch.fft.rfft(a).conj() * torch.fft.rfft(b)  # (..., D/2 + 1)
+    return torch.fft.irfft(product, n=a.shape[-1])  # (..., D)
+
+
+def k_max(states: Tensor, mask: Tensor, k: Tensor) -> Tensor:
+    """The k greatest values of each feature in the order of the text; k may differ by text.
+
+    States (B, T, D) give (B, K, D), in which K is the greatest k. A text with fewer than K such
+    values has zeros behind them.
+    """
+    limit = int(k.max())
+    room = max(limit - states.shape[1], 0)
+    values = states.masked_fill(~mask.unsqueeze(-1), -torch.inf)
+    values = nn.functional.pad(values, (0, 0, 0, room), value=-torch.inf)  # (B, at least K, D)
+    greatest, indices = values.topk(limit, dim=1)  # (B, K, D) each
+    ranks = torch.arange(limit, device=k.device)
+    spare = (ranks >= torch.minimum(k, mask.sum(1))[:, None]).unsqueeze(-1)  # (B, K, 1)
+    order = indices.masked_fill(spare, values.shape[1]).argsort(dim=1, stable=True)  # (B, K, D)
+    return greatest.masked_fill(spare, 0).gather(1, order)
