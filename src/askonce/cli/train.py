@@ -72,7 +72,7 @@ def command(
     for name in tasks:
         serving = getattr(trained.manifest, name)
         if serving is not None:
-            _show(name, serving, trained.missing.get(name))
+            _show(name, serving)
     console().print(f"models in {trained.folder}")
 
 
@@ -90,7 +90,7 @@ def _write(archive: str, tasks: tuple[TaskName, ...], trained: "Trained") -> Non
     )
 
 
-def _show(name: str, serving: "Serving", reason: str | None) -> None:
+def _show(name: str, serving: "Serving") -> None:
     """What serves, and the figures of every system that was tried, BM25's first."""
     from rich.table import Table
 
@@ -98,8 +98,10 @@ def _show(name: str, serving: "Serving", reason: str | None) -> None:
     parts = [f"{weight:g} {stage}" for stage, weight in weights.items()]
     stages = " + ".join(parts if len(parts) > 1 else weights)
     models = [model for model in (serving.encoder, serving.pair) if model]
-    learnt = f"learnt from {serving.labels}, {serving.seconds:.0f} s" if serving.labels else reason
-    title = f"{name}: {stages} serves ({', '.join([*models, str(learnt)])})"
+    learnt = (
+        f"learnt from {serving.labels}, {serving.seconds:.0f} s" if serving.labels else "no labels"
+    )
+    title = f"{name}: {stages} serves ({', '.join([*models, learnt])})"
     table = Table("split", "system", *METRICS, title=title, title_justify="left")
     for split in ("dev", "test"):
         for system, values in serving.figures.get(split, {}).items():
