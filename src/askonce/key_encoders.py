@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from askonce.config import as_dict
-from askonce.teachers import CachedTeacher, load_teacher
+from askonce.teachers import STARTER, Teacher, load_teacher
+from askonce.teachers.starter import load_starter
 from askonce.types import Post
 
 if TYPE_CHECKING:
@@ -43,12 +44,17 @@ class RankerKeys:
 
 
 class SentenceKeys:
-    """The keys of a teacher: a sentence-transformers model by folder or name, or ``"minilm"``."""
+    """The keys of a teacher: a sentence-transformers model by folder or name, or ``"minilm"``.
+
+    ``"starter"`` is the student inside this package; it needs no cache.
+    """
 
     ranker = None  # it cannot explain scores
 
-    def __init__(self, teacher: str | Path | CachedTeacher) -> None:
-        self.teacher = teacher if isinstance(teacher, CachedTeacher) else load_teacher(teacher)
+    def __init__(self, teacher: str | Path | Teacher) -> None:
+        if isinstance(teacher, str | Path):
+            teacher = load_starter() if str(teacher) == STARTER else load_teacher(teacher)
+        self.teacher = teacher
         self.name = self.teacher.name
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:

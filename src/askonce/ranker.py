@@ -239,7 +239,8 @@ class Ranker:
         with torch.inference_mode():
             for query, pool in zip(queries, pools, strict=True):
                 candidates = vectors[[row[post.id] for post in pool.candidates]]  # (C, D)
-                scores.append(encoder.similarity(query, candidates).float().cpu().numpy())
+                values = encoder.similarities(query[None], candidates)[0]  # (C,)
+                scores.append(values.float().cpu().numpy())
         return scores
 
     def _read_in_parts(self, posts: Sequence[Post], batch_size: int) -> Iterator[dict[str, States]]:

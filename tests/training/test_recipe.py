@@ -147,6 +147,8 @@ def test_vectors_of_another_dimension_than_the_recipe_says(kind, small, vectors)
         ({"vectors": "skipgram"}, 100),
         ({"vectors": "random", "dim": 7}, 7),
         ({"vectors": "random"}, 100),
+        ({"vectors": "starter"}, 256),
+        ({"vectors": "starter", "dim": 50}, 50),
     ],
 )
 def test_vectors_come_from_where_the_recipe_says(text, dim, small, vectors):

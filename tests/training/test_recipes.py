@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from askonce.config import settings
 from askonce.data.benchmarks import DATASETS
-from askonce.training.recipe import read_recipe
+from askonce.training.distillation.settings import DistilSettings
+from askonce.training.recipe import read_before, read_recipe
 from askonce.training.tuning import read_space
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.toml"))
@@ -14,7 +16,14 @@ RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.toml"))
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_recipe_is_whole(path):
     recipe = read_recipe(path)
-    assert recipe.model == path.stem.removesuffix("-mpnet")  # the same on another teacher's vectors
+    before = read_before(path)
+    if path.stem.startswith("student"):  # of any model: the one that dev prefers
+        assert before.distil is not None
+        settings(DistilSettings, before.distil, "distil.")
+    else:
+        assert before.distil is None
+        # the same on another teacher's vectors
+        assert recipe.model == path.stem.removesuffix("-mpnet")
     assert recipe.dataset == path.parent.name
     assert recipe.dataset in DATASETS
     assert path.read_text().startswith("# "), "a recipe begins with where its numbers come from"

@@ -11,14 +11,15 @@ from askonce.bench.rows.base import Row
 from askonce.bench.rows.baseline import BaselineRow
 from askonce.bench.rows.cross_encoder import CrossEncoderRow
 from askonce.bench.rows.fusion import FusionRow
-from askonce.bench.rows.sentence_encoder import SentenceRow
+from askonce.bench.rows.sentence_encoder import SentenceRow, StarterRow
 from askonce.bench.rows.trained import TrainedRow
 from askonce.bench.store import FORMAT, LONGEST, Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.models import MODELS
 from askonce.registry import nearest
+from askonce.teachers import MINILM, STARTER
 
-MINILM, SENTENCE, CROSS = "minilm", "sentence-transformers", "cross-encoder"
+SENTENCE, CROSS = "sentence-transformers", "cross-encoder"
 DEFAULT_BASELINES = ("random", "bm25", "tfidf", "word-vectors", "overlap", "svm")
 CROSS_ENCODER_POOL = 100  # candidates of a pool beyond which the cross-encoder is too slow
 
@@ -55,14 +56,14 @@ def row_of(name: str, dataset: str, recipes: Path) -> Row:
     ``hyperqa``: the recipe recipes/DATASET/hyperqa.toml. ``hyperqa@model.dim=100@train.rate=0.1``:
     the same with changes. ``my/recipe.toml``: any recipe. ``bm25``: a baseline. ``minilm``,
     ``sentence-transformers:NAME``, ``cross-encoder``, ``cross-encoder:NAME``: transformers.
-    ``bm25+hyperqa``: a fusion.
+    ``starter``: the student inside the package. ``bm25+hyperqa``: a fusion.
     """
     name = name.strip()
     if "+" in name:
         return FusionRow([row_of(part, dataset, recipes) for part in name.split("+")])
     plain, *changes = name.split("@")
     kind, _, checkpoint = plain.partition(":")
-    if kind in (MINILM, SENTENCE, CROSS) or plain in BASELINES:
+    if kind in (MINILM, STARTER, SENTENCE, CROSS) or plain in BASELINES:
         if changes:
             raise ConfigError(f"{name!r}: only recipes can be changed with @")
         return _fixed_row(plain, kind, checkpoint or None)
@@ -114,8 +115,10 @@ def _fixed_row(plain: str, kind: str, checkpoint: str | None) -> Row:
         return CrossEncoderRow(plain, checkpoint)
     if kind == SENTENCE and checkpoint is None:
         raise ConfigError(f"{plain!r} needs a name or folder: {SENTENCE}:NAME")
+    if kind == STARTER:
+        return StarterRow()
     if kind in (MINILM, SENTENCE):
-        return SentenceRow(plain, checkpoint)
+        return SentenceRow(plain, checkpoint or kind)
     return BaselineRow(plain)
 
 
@@ -131,5 +134,5 @@ def _recipe(plain: str, dataset: str, recipes: Path) -> tuple[Path, str]:
             f"no recipe {str(path)!r} for {plain!r}; name a recipe file, or the folder of recipes "
             "with --recipes"
         )
-    known = [*BASELINES.names(), *MODELS.names(), MINILM, SENTENCE, CROSS]
+    known = [*BASELINES.names(), *MODELS.names(), MINILM, STARTER, SENTENCE, CROSS]
     raise UnknownName(f"no model is called {plain!r}; {nearest(plain, known)}")

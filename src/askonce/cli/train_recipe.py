@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Train a ranker by a recipe; if it is stopped, run the same command again to resume."""
     from askonce.data.benchmarks import load_dataset
-    from askonce.training.recipe import dataset_of, read_recipe
+    from askonce.training.recipe import Before, dataset_of, read_recipe, read_table
     from askonce.training.run import run_recipe
 
     if data is None:
@@ -50,7 +50,8 @@ def command(
         on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
-        summary = run_recipe(settings, dataset, folder, beside, start, on_event)
+        before = start or Before(distil=read_table(recipe, "distil", changes or []))
+        summary = run_recipe(settings, dataset, folder, beside, before, on_event)
     if not first_process():
         return
     if json:

@@ -152,6 +152,10 @@ class Encoder(Matcher):
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
         """Score of vectors (..., D) and (..., D), broadcast over the leading dimensions."""
 
+    def similarities(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Scores (Q, N) of all queries (Q, D) with all candidates (N, D)."""
+        return self.similarity(query[:, None], candidate[None])
+
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
         """The vectors of texts as queries or as candidates; most models make no difference."""
         return self.encode(batch)  # (B, D)

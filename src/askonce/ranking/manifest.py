@@ -21,7 +21,7 @@ from askonce.ranking.votes import VoteWeights
 
 FORMAT = 1
 FOLDER, CURRENT, MANIFEST = "models", "current", "manifest.json"
-SENTENCE = "sentence:"  # prefix of the name of a sentence-transformers encoder
+SENTENCE = "sentence:"  # prefix of the name of a sentence-transformers encoder, or "starter"
 
 TaskName = Literal["questions", "answers"]
 
@@ -44,7 +44,7 @@ class Serving:
     reads the best 50 of them, and the three stages are fused over these 50.
     """
 
-    # a ranker folder below the manifest's, or "sentence:NAME" for a sentence-transformers model
+    # a ranker folder below the manifest's, or "sentence:NAME" for a sentence encoder
     encoder: str | None = None
     pair: str | None = None  # the ranker folder of a pair model that re-ranks the best candidates
     how: How = "zscore"

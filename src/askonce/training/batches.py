@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askonce.models.base import Matcher
+from askonce.models.base import Encoder, Matcher, States
 from askonce.text.batch import Batch, TokenIds
 from askonce.training.sampling import Group, Right
 from askonce.types import Post
@@ -52,6 +52,10 @@ class GroupBatch:
     labels: Tensor  # (G, C)
     mask: Tensor  # (G, C), True for the P pairs, in their order
 
+    def spread(self, values: Tensor) -> Tensor:
+        """Values (P,) of the pairs as a table (G, C); zero outside the mask."""
+        return values.new_zeros(self.mask.shape).masked_scatter(self.mask, values)
+
     def to(self, device: torch.device | str) -> "GroupBatch":
         """The same groups on another device."""
         return GroupBatch(
@@ -70,10 +74,22 @@ class GroupScorer(nn.Module):
 
     def forward(self, batch: GroupBatch) -> Tensor:
         """Scores (G, C); zero outside the mask."""
-        query = self.model.read(batch.queries, "query").select(batch.query_of)
-        candidate = self.model.read(batch.candidates, "candidate").select(batch.candidate_of)
-        scores = self.model.match(query, candidate)  # (P,)
-        return scores.new_zeros(batch.mask.shape).masked_scatter(batch.mask, scores)
+        return self.match(*self.read(batch), batch)
+
+    def read(self, batch: GroupBatch) -> tuple[States, States]:
+        """The states of the distinct texts of both sides."""
+        query = self.model.read(batch.queries, "query")
+        return query, self.model.read(batch.candidates, "candidate")
+
+    def match(self, query: States, candidate: States, batch: GroupBatch) -> Tensor:
+        """Scores (G, C) of these states."""
+        pairs = batch.query_of, batch.candidate_of
+        dense = 2 * len(batch.query_of) > len(batch.queries) * len(batch.candidates)
+        if dense and isinstance(self.model, Encoder):  # candidates of the whole batch
+            scores = self.model.similarities(query["vector"], candidate["vector"])  # (Q, N)
+            return batch.spread(scores[pairs])
+        one, other = query.select(batch.query_of), candidate.select(batch.candidate_of)
+        return batch.spread(self.model.match(one, other))
 
 
 class Collator:
@@ -126,11 +142,16 @@ class Collator:
         """
         posts = list({post.id: post for group in among for post in group.candidates}.values())
         columns = {post.id: column for column, post in enumerate(posts)}
+        copies: dict[str, list[int]] = {}  # columns by text
+        for column, post in enumerate(posts):
+            copies.setdefault(post.text, []).append(column)
         labels = np.zeros((len(groups), len(posts)), dtype=np.int64)  # (G, C)
         mask = np.empty((len(groups), len(posts)), dtype=bool)  # (G, C)
         for row, group in enumerate(groups):
             ids, texts = self._right[group.query.id]
-            mask[row] = [post.id not in ids and post.text not in texts for post in posts]
+            mask[row] = True
+            mask[row, [columns[name] for name in ids if name in columns]] = False
+            mask[row, [column for text in texts for column in copies.get(text, ())]] = False
             own = [columns[post.id] for post in group.candidates]
             mask[row, own] = False
             if others:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from askonce.evaluation.protocols import counted_queries
 from askonce.ranker import Ranker
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
 from askonce.training.checkpoint import Progress, Record
+from askonce.training.distillation.beside import BesideTeacher
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.losses import LOSSES
@@ -56,29 +58,55 @@ def train(
 
     The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``.
     """
-    config = recipe.train
     learner = FineTuning(ranker, dataset, recipe, folder, fabric or alone())
+    return fit(learner, recipe.train, folder, on_event, stop)
+
+
+def fit(
+    learner: "FineTuning",
+    config: TrainSettings,
+    folder: Path,
+    on_event: OnEvent = ignore,
+    stop: Stop = lambda: False,
+) -> Outcome:
+    """Run the epochs and load the best one."""
     settings = EpochSettings(config.epochs, config.patience, config.seed, config.clip)
     progress = run_epochs(learner, settings, folder, on_event, stop)
     return Outcome(Ranker.load(folder), progress)
 
 
 class FineTuning(Learner[Group]):
-    """Lowers the loss of groups: queries with right and wrong candidates."""
+    """Lowers the loss of groups: queries with right and wrong candidates.
+
+    A student learns ``beside`` its teacher: the teacher's loss is added to that of the labels.
+    """
 
     def __init__(
-        self, ranker: Ranker, dataset: Dataset, recipe: Recipe, folder: Path, fabric: Fabric
+        self,
+        ranker: Ranker,
+        dataset: Dataset,
+        recipe: Recipe,
+        folder: Path,
+        fabric: Fabric,
+        beside: BesideTeacher | None = None,
     ) -> None:
         config = recipe.train
         self.module, self.fabric, self.identity = ranker.model, fabric, as_dict(recipe)
+        self._beside = beside
+        numbers = ranker.lexicon.numbers
+        if beside is not None:
+            self.identity |= {"beside": [beside.teacher.name, beside.kl, beside.cosine]}
+            numbers = partial(beside.numbers, ranker.lexicon)
         self._ranker, self._dataset, self._recipe, self._config = ranker, dataset, recipe, config
         self._folder = folder
         self._dev = dev_split(dataset, config.dev)
         split = config.split or dataset.train
         self._sampler = GroupSampler(dataset, split, config.negatives, config.seed)
-        self._collator = Collator(ranker.lexicon.numbers, self._sampler.right)
+        self._collator = Collator(numbers, self._sampler.right)
+        # a student learns all word vectors, which is most of a step: fused, it takes a third
+        fused = {"fused": True} if beside is not None and config.optimiser == "adam" else {}
         self.optimizer = OPTIMISERS[config.optimiser](
-            parameter_groups(ranker.model, config), lr=config.rate
+            parameter_groups(ranker.model, config), lr=config.rate, **fused
         )
         self._scorer = GroupScorer(ranker.model)
         fit_inputs(ranker, split_of(dataset, split), self._collator)
@@ -103,7 +131,12 @@ class FineTuning(Learner[Group]):
             own = mined(own, self._collator, negatives.count, self._ranker, device)
         groups = self._collator.collate(own, batch if in_batch else None, negatives.others)
         groups = groups.to(device)
-        loss = group_losses(self._scorer(groups), groups, self._config).sum() / len(batch)
+        states = self._scorer.read(groups)
+        scores = self._scorer.match(*states, groups)  # (G, C)
+        losses = group_losses(scores, groups, self._config)  # (G,)
+        if self._beside is not None:
+            losses = losses + self._beside.losses(*states, scores, groups, self._config.scale)
+        loss = losses.sum() / len(batch)
         if self.fabric.global_rank == 0:
             loss = loss + penalty(self._ranker.model, self._config)
         return Loss(loss, float(loss.detach()) * len(batch), len(own))

@@ -13,6 +13,7 @@ from askonce.models import MODELS
 from askonce.ranker import Ranker
 from askonce.teachers import load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.teachers.starter import load_starter
 from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
 from askonce.text.vectors import WordVectors, fuse, train_skipgram, vectors_for
@@ -102,6 +103,8 @@ def word_vectors(
     vocabulary = lexicon.vocabulary
     if text.vectors == "random":
         return vectors_for(vocabulary, None, text.dim, seed)
+    if text.vectors == "starter":
+        return vectors_for(vocabulary, starter_vectors(vocabulary, text.dim), seed=seed)
     given = None if text.vectors == "skipgram" else _given(text, vocabulary, path)
     if text.vectors == "file":
         return vectors_for(vocabulary, given, seed=seed)
@@ -111,11 +114,21 @@ def word_vectors(
     return vectors_for(vocabulary, fuse(given, own) if given else own, seed=seed)
 
 
+def starter_vectors(vocabulary: Vocabulary, dim: int | None) -> WordVectors:
+    """The starter's vectors of these words; ``dim`` takes the first principal components."""
+    starter = load_starter()
+    most = starter.table.shape[1]
+    if dim is not None and dim > most:
+        raise ConfigError(f"text.dim = {dim}, but the starter has {most} numbers per word")
+    return starter.word_vectors(vocabulary.words, dim)
+
+
 def _given(text: TextSettings, vocabulary: Vocabulary, path: Path | None) -> WordVectors:
     if path is None:
         raise AskonceError(
             f"text.vectors = {text.vectors!r} needs a file of word vectors; name it with --vectors "
-            "or set text.vectors to 'skipgram' to train them on these texts"
+            "or set text.vectors to 'starter' for those inside the package, or to 'skipgram' to "
+            "train them on these texts"
         )
     given = read_vectors(path, only=set(vocabulary.words))
     if text.dim not in (None, given.dim):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from askonce.config import read_toml, settings
 from askonce.errors import ConfigError
@@ -19,12 +19,12 @@ class TextSettings:
 
     min_count: int = 1  # rarer words are unknown
     max_words: int | None = 200  # of the title and of the body; the rest is dropped
-    vectors: Literal["file", "skipgram", "fused", "random"] = "file"
-    dim: int | None = None  # of the vectors; 100 by default, a file's own for file and fused
-    teacher: str = "minilm"  # of models that read vectors: a sentence-transformers name or folder
+    vectors: Literal["file", "skipgram", "fused", "random", "starter"] = "file"
+    dim: int | None = None  # of the vectors; 100 by default, all that a file or the starter has
+    teacher: str = "minilm"  # of models that read vectors: a name or folder, or "starter"
 
     def __post_init__(self) -> None:
-        _at_least(self, "text", 1, "min_count", "max_words", "dim")
+        at_least(self, "text", 1, "min_count", "max_words", "dim")
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Negatives:
     others: int = 0  # limit for ``batch``, since a model that reads pairs reads each; 0 takes all
 
     def __post_init__(self) -> None:
-        _at_least(self, "train.negatives", 1, "count")
-        _at_least(self, "train.negatives", 0, "hardest_of", "hard", "others")
+        at_least(self, "train.negatives", 1, "count")
+        at_least(self, "train.negatives", 0, "hardest_of", "hard", "others")
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class TrainSettings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        _at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every", "dev")
-        _at_least(self, "train", 0, "l2", "seed")
-        _above_zero(self, "train", "rate", "scale", "clip")
+        at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every", "dev")
+        at_least(self, "train", 0, "l2", "seed")
+        above_zero(self, "train", "rate", "scale", "clip")
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,26 @@ def read_table(path: Path, name: str, changes: Sequence[str] = ()) -> dict[str, 
     return table
 
 
+class Before(NamedTuple):
+    """The tables of what comes before fine-tuning; at most one of them is there."""
+
+    pretrain: dict[str, Any] | None = None
+    distil: dict[str, Any] | None = None
+
+
+def read_before(path: Path, changes: Sequence[str] = ()) -> Before:
+    """The [pretrain] or [distil] table of a recipe."""
+    before = Before(read_table(path, "pretrain", changes), read_table(path, "distil", changes))
+    if None not in before:
+        raise ConfigError(f"{path}: expected [pretrain] or [distil], not both")
+    return before
+
+
 def recipe_of(tables: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """A recipe from its tables; every name and value is checked, the model's settings too."""
     tables = dict(tables)
     model = tables.pop("model", None)
-    for other in ("pretrain", "tune"):  # tables of the commands with these names
+    for other in ("pretrain", "distil", "tune"):  # tables of the commands with these names
         tables.pop(other, None)
     name, options = (model, {}) if isinstance(model, str) else _model_table(model, where)
     kind = MODELS[name]
@@ -132,14 +147,16 @@ def dataset_of(recipe: Recipe, path: Path) -> str:
     return recipe.dataset
 
 
-def _at_least(table: object, where: str, least: int, *names: str) -> None:
+def at_least(table: object, where: str, least: int, *names: str) -> None:
+    """Raise an error if one of these settings is smaller."""
     for name in names:
         value = getattr(table, name)
         if value is not None and not value >= least:
             raise ConfigError(f"{where}.{name} = {value}; expected at least {least}")
 
 
-def _above_zero(table: object, where: str, *names: str) -> None:
+def above_zero(table: object, where: str, *names: str) -> None:
+    """Raise an error if one of these settings is not positive."""
     for name in names:
         value = getattr(table, name)
         if value is not None and not value > 0:  # also true for nan

@@ -6,14 +6,35 @@ from typing import Any
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
+from askonce.training.distillation.run import distil_recipe, tune_student
 from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import train
-from askonce.training.prepare import start_from, untrained
+from askonce.training.fine_tuning import Outcome, train
+from askonce.training.prepare import start_from
+from askonce.training.pretraining.run import initial_ranker
 from askonce.training.processes import launched
-from askonce.training.recipe import Recipe
+from askonce.training.recipe import Before, Recipe
 from askonce.types import Dataset, Role, Split
 
 ROLES: tuple[Role, ...] = ("dev", "test")
+DISTILLED = "distilled"  # folder of the student before it is tuned, inside that of the run
+
+
+def train_stages(
+    recipe: Recipe,
+    before: Before,
+    dataset: Dataset,
+    folders: tuple[Path, Path],
+    vectors: Path | None,
+    on_event: OnEvent,
+) -> Outcome:
+    """Pre-train or distil into the first folder if a table says so, then train into the second."""
+    fabric = launched()
+    first, folder = folders
+    if before.distil is not None:
+        student = distil_recipe(recipe, before.distil, dataset, first, on_event, fabric)
+        return tune_student(student, recipe, dataset, folder, on_event, fabric)
+    ranker = initial_ranker(recipe, before.pretrain, dataset, first, vectors, on_event)
+    return train(ranker, dataset, recipe, folder, on_event, fabric)
 
 
 def run_recipe(
@@ -21,14 +42,19 @@ def run_recipe(
     dataset: Dataset,
     folder: Path,
     vectors: Path | None,
-    start: Path | None,
+    start: Path | Before,
     on_event: OnEvent,
 ) -> dict[str, Any]:
-    """Train by a recipe, then measure the ranker and BM25 on dev and test."""
+    """Train by a recipe, then measure the ranker and BM25 on dev and test.
+
+    ``start`` is the folder of a ranker to start from, or what comes before fine-tuning.
+    """
     on_event(Phase("building the vocabulary, reading vectors"))
-    fabric = launched()
-    ranker = start_from(recipe, start) if start else untrained(recipe, dataset, vectors, on_event)
-    outcome = train(ranker, dataset, recipe, folder, on_event, fabric)
+    if isinstance(start, Path):
+        outcome = train(start_from(recipe, start), dataset, recipe, folder, on_event, launched())
+    else:
+        folders = folder / DISTILLED, folder
+        outcome = train_stages(recipe, start, dataset, folders, vectors, on_event)
     on_event(Phase("measuring"))
     measured = {
         role: figures(outcome.ranker, dataset.role(role), dataset)

@@ -9,9 +9,8 @@ from typing import Any
 from askonce.config import as_dict
 from askonce.errors import ConfigError, MissingExtra
 from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import train
-from askonce.training.pretraining.run import initial_ranker
-from askonce.training.recipe import read_recipe, read_table
+from askonce.training.recipe import read_before, read_recipe, read_table
+from askonce.training.run import train_stages
 from askonce.types import Dataset
 
 Space = dict[str, list[Any]]
@@ -39,7 +38,7 @@ def tune(
 ) -> dict[str, Any]:
     """Train with the most promising values until there are this many trials; the best by dev.
 
-    A recipe with a [pretrain] table is pre-trained first; trials that pre-train alike share it.
+    What comes before fine-tuning ([pretrain], [distil]) is run once for trials that share it.
     """
     try:
         import optuna
@@ -62,13 +61,13 @@ def tune(
         trial.set_user_attr("set", settings)
         on_event(Phase(f"trial {trial.number + 1}: {' '.join(settings)}"))
         chosen = read_recipe(recipe, [*changes, *settings])
-        table = read_table(recipe, "pretrain", [*changes, *settings])
+        before = read_before(recipe, [*changes, *settings])
         plain = as_dict(chosen)
-        shared = [plain["options"], plain["text"], plain["train"]["seed"], table]
+        shared = [plain["options"], plain["text"], plain["train"]["seed"], *before]
         name = f"pretrained-{hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]}"
-        ranker = initial_ranker(chosen, table, dataset, folder / name, vectors, on_event)
-        path = folder / f"trial-{trial.number}"
-        return train(ranker, dataset, chosen, path, on_event).progress.best_value
+        folders = folder / name, folder / f"trial-{trial.number}"
+        outcome = train_stages(chosen, before, dataset, folders, vectors, on_event)
+        return outcome.progress.best_value
 
     complete = (optuna.trial.TrialState.COMPLETE,)
     done = len(study.get_trials(states=complete))

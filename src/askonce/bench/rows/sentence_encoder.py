@@ -1,14 +1,16 @@
-"""Rows of sentence-transformers without any training: the modern baseline."""
+"""Rows of sentence encoders without any training: transformers, and the starter."""
 
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from askonce.bench.rows.base import Outcome, Row, Task, need_texts, scored
-from askonce.teachers import MINILM, load_teacher
+from askonce.bench.store import Kind
+from askonce.teachers import STARTER, load_teacher
+from askonce.teachers.starter import load_starter
 from askonce.teachers.teacher import OnProgress
 from askonce.training.events import Reading
 from askonce.types import Pool
@@ -19,11 +21,11 @@ TIMED_TEXTS = 256  # read without the cache, to measure the speed
 class SentenceRow(Row):
     """Cosine between the vectors of a sentence encoder."""
 
-    kind = "transformer"
+    kind: ClassVar[Kind] = "transformer"
     seeded = False
 
-    def __init__(self, label: str, name: str | None = None) -> None:
-        self.label, self._name = label, name or MINILM
+    def __init__(self, label: str, name: str) -> None:
+        self.label, self._name = label, name
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
         """The checkpoint."""
@@ -55,3 +57,16 @@ class SentenceRow(Row):
         size = teacher.parameters
         facts |= {"parameters": size, "all_parameters": size, "train_seconds": 0.0}
         return Outcome(runs, facts)
+
+
+class StarterRow(SentenceRow):
+    """The same by the student inside the package."""
+
+    kind = "baseline"
+
+    def __init__(self) -> None:
+        super().__init__(STARTER, STARTER)
+
+    def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
+        """Its weights, which differ between versions of the package."""
+        return {"sentence_encoder": load_starter().name}

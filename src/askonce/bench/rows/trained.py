@@ -17,7 +17,7 @@ from askonce.config import as_dict
 from askonce.errors import ConfigError
 from askonce.models.base import Encoder
 from askonce.ranker import Ranker
-from askonce.training.recipe import Recipe, read_recipe, read_table
+from askonce.training.recipe import Before, Recipe, read_before, read_recipe
 from askonce.types import candidates
 
 QUICK_EPOCHS, QUICK_PRETRAINING = 2, 1
@@ -28,7 +28,8 @@ RANKER, PRETRAINED = "ranker", "pretrained"
 class TrainedRow(Row):
     """A recipe, with changes such as ``model.dim=100``.
 
-    A recipe with a [pretrain] table is pre-trained first, unless a change says ``pretrain=false``.
+    A recipe with a [pretrain] or a [distil] table is pre-trained or distilled first, unless a
+    change says ``pretrain=false``.
     """
 
     kind = "trained"
@@ -38,28 +39,28 @@ class TrainedRow(Row):
         self.recipe = read_recipe(path, changes)
         if self.recipe.dataset not in (None, dataset):
             raise ConfigError(f"{path} is a recipe for {self.recipe.dataset!r}, not {dataset!r}")
-        self.pretraining = read_table(path, "pretrain", changes)
+        self.before = read_before(path, changes)
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """The recipe and its [pretrain] table, as a quick bench shortens them."""
-        recipe, pretraining = self._shortened() if quick else (self.recipe, self.pretraining)
+        """The recipe and its other tables, as a quick bench shortens them."""
+        recipe, before = self._shortened() if quick else (self.recipe, self.before)
+        if before.distil is not None:  # words come from the teacher
+            return {"recipe": as_dict(recipe), "distil": before.distil}
         file = vectors.name if vectors and recipe.text.vectors in ("file", "fused") else None
-        return {"recipe": as_dict(recipe), "pretrain": pretraining, "vectors": file}
+        return {"recipe": as_dict(recipe), "pretrain": before.pretrain, "vectors": file}
 
     def run(self, task: Task) -> Outcome:
         """Train in the cell's folder, resuming an interrupted run; then score."""
-        from askonce.training.fine_tuning import train
-        from askonce.training.pretraining.run import initial_ranker
-        from askonce.training.processes import launched
+        from askonce.training.run import train_stages
 
         need_texts(self, task.data)
-        recipe, pretraining = self._shortened() if task.quick else (self.recipe, self.pretraining)
+        recipe, before = self._shortened() if task.quick else (self.recipe, self.before)
         recipe = replace(recipe, train=replace(recipe.train, seed=task.seed))
-        dataset, folder = task.data.dataset, task.folder / RANKER
-        table = None if pretraining is None else {**pretraining, "seed": task.seed}
-        pretrained = task.folder / PRETRAINED
-        ranker = initial_ranker(recipe, table, dataset, pretrained, task.vectors, task.on_event)
-        outcome = train(ranker, dataset, recipe, folder, task.on_event, launched())
+        if before.pretrain is not None:
+            before = before._replace(pretrain={**before.pretrain, "seed": task.seed})
+        folders = task.folder / PRETRAINED, task.folder / RANKER
+        dataset = task.data.dataset
+        outcome = train_stages(recipe, before, dataset, folders, task.vectors, task.on_event)
         runs, speed = scored(task, outcome.ranker.score_pools)
         facts = {
             "train_seconds": sum(record["seconds"] for record in outcome.progress.history),
@@ -81,11 +82,11 @@ class TrainedRow(Row):
             elif path.suffix != ".jsonl":
                 path.unlink()
 
-    def _shortened(self) -> tuple[Recipe, dict[str, Any] | None]:
+    def _shortened(self) -> tuple[Recipe, Before]:
         epochs = min(self.recipe.train.epochs, QUICK_EPOCHS)
         recipe = replace(self.recipe, train=replace(self.recipe.train, epochs=epochs))
-        table = self.pretraining
-        return recipe, None if table is None else {**table, "epochs": QUICK_PRETRAINING}
+        short = [table and {**table, "epochs": QUICK_PRETRAINING} for table in self.before]
+        return recipe, Before(*short)
 
 
 def _sizes(ranker: Ranker) -> Facts:
@@ -108,5 +109,5 @@ def _encoding(ranker: Ranker, task: Task) -> Facts:
 
 def _seconds(folder: Path) -> float:
     """Seconds of pre-training, from its histories; 0 without any."""
-    lines = [line for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
+    lines = [line for path in folder.rglob("*.jsonl") for line in path.read_text().splitlines()]
     return float(sum(json.loads(line).get("seconds", 0) for line in lines))

@@ -34,7 +34,14 @@ def last_state(states: Tensor, lengths: Tensor) -> Tensor:
 
 def cosine(a: Tensor, b: Tensor) -> Tensor:
     """Cosine as the papers' code computes it: x·y / (‖x‖‖y‖ + 1e-8)."""
-    return (a * b).sum(-1) / (safe_norm(a) * safe_norm(b) + 1e-8)  # (...,)
+    return _inner(a, b) / (safe_norm(a) * safe_norm(b) + 1e-8)  # (...,)
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    """Inner products (...,); of all rows (n, 1, D) with all rows (1, m, D) by one product."""
+    if a.dim() == b.dim() == 3 and a.shape[1] == b.shape[0] == 1:
+        return a[:, 0] @ b[0].T  # (n, m)
+    return (a * b).sum(-1)
 
 
 def safe_norm(vectors: Tensor) -> Tensor:

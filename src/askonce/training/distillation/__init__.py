@@ -1,0 +1,1 @@
+"""Distillation: fast encoders learn the space of a teacher."""

@@ -1,0 +1,149 @@
+"""A student learns to land where its teacher does, on texts without labels."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+from torch.nn import functional as F
+
+from askonce.config import as_dict
+from askonce.errors import ConfigError
+from askonce.models.base import Side
+from askonce.ranker import Ranker
+from askonce.text.batch import Batch, TokenIds
+from askonce.text.vocabulary import UNK, Vocabulary
+from askonce.training.batches import shuffled
+from askonce.training.checkpoint import Progress, Record
+from askonce.training.distillation.settings import DistilSettings
+from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
+from askonce.training.events import OnEvent, ignore
+from askonce.training.processes import alone
+
+MOST_HELD_OUT = 1_000
+
+
+class Texts(NamedTuple):
+    """Texts with the teacher's vectors: to learn from, and held out to choose the epoch."""
+
+    learnt: list[TokenIds]
+    held_out: list[TokenIds]
+
+    @classmethod
+    def split(cls, texts: Sequence[TokenIds], share: float, seed: int) -> "Texts":
+        """Hold this share out, at least one text."""
+        order = np.random.default_rng(seed).permutation(len(texts)).tolist()
+        size = int(np.clip(share * len(texts), 1, MOST_HELD_OUT))
+        return cls([texts[row] for row in order[size:]], [texts[row] for row in order[:size]])
+
+
+def first_words(texts: Sequence[TokenIds], vocabulary: Vocabulary) -> np.ndarray:
+    """Word vectors to start from (V, D): the mean of the centred vectors of a word's texts."""
+    from scipy.sparse import csr_array
+
+    vectors = np.stack([cast(np.ndarray, text.vector) for text in texts])  # (n, D)
+    words = [np.unique(text.text[text.text > UNK]) for text in texts]
+    ends = np.cumsum([0, *map(len, words)])
+    held = csr_array(
+        (np.ones(ends[-1], np.float32), np.concatenate(words), ends),
+        shape=(len(texts), len(vocabulary)),
+    )  # (n, V), 1 where the text has the word
+    count = np.asarray(held.sum(axis=0)).reshape(-1, 1)  # (V, 1)
+    return np.asarray(held.T @ (vectors - vectors.mean(0)) / np.maximum(count, 1), np.float32)
+
+
+def distil(
+    ranker: Ranker,
+    texts: Texts,
+    config: DistilSettings,
+    folder: Path,
+    seed: int = 1,
+    on_event: OnEvent = ignore,
+    fabric: Fabric | None = None,
+) -> Progress:
+    """Teach the ranker's encoder; the folder gets the ranker of the best epoch. Resumes."""
+    learner = Distillation(ranker, texts, config, folder, seed, fabric or alone())
+    settings = EpochSettings(config.epochs, config.patience, seed)
+    return run_epochs(learner, settings, folder, on_event)
+
+
+class Distillation(Learner[TokenIds]):
+    """Cosine to the teacher's vectors, and the similarities among the texts of a batch."""
+
+    name = "distil"
+    unit = "texts"
+
+    def __init__(
+        self,
+        ranker: Ranker,
+        texts: Texts,
+        config: DistilSettings,
+        folder: Path,
+        seed: int,
+        fabric: Fabric,
+    ) -> None:
+        self.module, self.fabric = ranker.model, fabric
+        self._ranker, self._config, self._folder, self._seed = ranker, config, folder, seed
+        self._sides: tuple[Side, ...] = ("query",)
+        if getattr(ranker.model.config, "sides", 1) == 2:
+            self._sides = ("query", "candidate")
+        self._texts, self._held_out = texts
+        self.identity = as_dict(config) | {"seed": seed, "read": len(texts.learnt)}
+        weights = [weight for weight in ranker.model.parameters() if weight.requires_grad]
+        # fused: most of a step is the update of all word vectors
+        self.optimizer = torch.optim.Adam(weights, lr=config.rate, fused=True)
+        need_same_length(ranker, self._held_out)
+
+    def batches(self, epoch: int) -> Sequence[Sequence[TokenIds]]:
+        """The texts in another order each time."""
+        size, seed = self._config.batch_size, (self._seed, epoch)
+        return shuffled(self._texts, size, lambda text: text.length, seed)
+
+    def step(self, own: Sequence[TokenIds], batch: Sequence[TokenIds]) -> Loss:
+        """1 - cosine of each text, and the squared error of the matrix of similarities."""
+        texts = Batch(own, self.fabric.device)
+        share = len(own) / len(batch)  # of the whole batch
+        losses = [self._loss(texts, side) for side in self._sides]
+        loss = sum(losses, torch.zeros(())) / len(losses)
+        return Loss(loss * share, float(loss.detach()) * len(own), len(own))
+
+    def _loss(self, texts: Batch, side: Side) -> Tensor:
+        target = texts.vectors  # (B, D)
+        vectors = F.normalize(self._ranker.encoder.encode_side(texts, side), dim=-1)  # (B, D)
+        error = vectors @ vectors.T - target @ target.T  # (B, B)
+        away = 1 - (vectors * target).sum(1)  # (B,)
+        return away.mean() + self._config.matrix * error.square().mean()
+
+    @torch.inference_mode()
+    def measure(self) -> Measurement:
+        """Mean cosine to the teacher's vectors of the texts that are held out."""
+        self._ranker.model.prepare()
+        cosines = [
+            F.cosine_similarity(self._ranker.encoder.encode(texts), texts.vectors)
+            for texts in (
+                Batch(self._held_out[row : row + 256], self.fabric.device)
+                for row in range(0, len(self._held_out), 256)
+            )
+        ]
+        value = float(torch.cat(cosines).mean())
+        return Measurement(value, {"cosine": value})
+
+    def save(self, record: Record) -> None:
+        """Save the ranker."""
+        self._ranker.card = {"distilled cosine": round(record["cosine"], 4)}
+        self._ranker.save(self._folder)
+
+
+def need_same_length(ranker: Ranker, texts: Sequence[TokenIds]) -> None:
+    """An error if the encoder's vectors are not as long as the teacher's."""
+    one = ranker.batch(texts[:1])
+    with torch.inference_mode():
+        own = ranker.encoder.encode(one).shape[1]
+    if own != one.vectors.shape[1]:
+        raise ConfigError(
+            f"the vectors of {ranker.name!r} have {own} numbers, those of its teacher "
+            f"{one.vectors.shape[1]}; set the model's dimension to the teacher's"
+        )

@@ -1,0 +1,63 @@
+"""The texts that a student reads beside its teacher."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from askonce.teachers.teacher import Teacher
+from askonce.text.batch import TokenIds
+from askonce.text.lexicon import Lexicon
+from askonce.training.events import OnEvent, Reading, ignore
+from askonce.types import Dataset, Post
+
+SHORTEST, LONGEST = 3, 400  # words and characters of a sentence
+_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; code, tables and scraps of a word or two are left out."""
+    parts = (part.strip() for part in _END.split(text))
+    return [part for part in parts if len(part.split()) >= SHORTEST and len(part) < LONGEST]
+
+
+def archive_posts(dataset: Dataset) -> Iterator[Post]:
+    """The posts that an archive has at the time of training, without labels.
+
+    These are all candidates and the questions of the training split. Questions of dev and test are
+    what readers will ask: they are left out, unless they are candidates too.
+    """
+    yield from dataset.posts.values()
+    train = dataset.splits.get(dataset.train, ())
+    yield from {pool.query.id: pool.query for pool in train}.values()
+
+
+def texts_of(
+    posts: Iterator[Post], limit: int, split: bool = True, seed: int = 1
+) -> list[str | Post]:
+    """Distinct whole posts, titles and sentences; a sample if there are more than ``limit``."""
+    distinct: dict[str, str | Post] = {}
+    for post in posts:
+        if split:
+            for text in (post.title, *sentences(post.text)):
+                distinct.setdefault(text, text)
+        distinct.setdefault(post.text, post)
+    distinct.pop("", None)
+    texts = list(distinct.values())
+    if len(texts) <= limit:
+        return texts
+    rows = np.random.default_rng(seed).choice(len(texts), limit, replace=False)
+    return [texts[row] for row in np.sort(rows)]
+
+
+def read_beside(
+    lexicon: Lexicon,
+    teacher: Teacher,
+    texts: Sequence[str | Post],
+    on_event: OnEvent = ignore,
+) -> list[TokenIds]:
+    """Texts as a student reads them, each with the teacher's vector of it."""
+    plain = [text.text if isinstance(text, Post) else text for text in texts]
+    vectors = teacher.encode(plain, lambda done, total: on_event(Reading(done, total)))  # (n, D)
+    ids = lexicon.read(texts)
+    return [one._replace(vector=vector) for one, vector in zip(ids, vectors, strict=True)]
