@@ -160,6 +160,17 @@ def test_a_teacher_serves_an_archive_without_labels(tmp_path, teacher):
     assert len(teacher.read) == read
 
 
+def test_the_starter_serves_where_there_is_no_teacher(tmp_path, teacher, monkeypatch):
+    monkeypatch.setattr(run_module, "default_teacher", lambda: None)
+    options = TrainOptions(tasks=("questions",))
+    none = train_snapshot(forum(marks=0), tmp_path / "none", options, ignore).manifest.questions
+    assert none.encoder == "sentence:starter" and none.teacher is None
+    marked = train_snapshot(forum(), tmp_path / "marked", options, ignore).manifest.questions
+    tried = marked.encoder == "sentence:starter" or "fused starter" in marked.figures["dev"]
+    assert tried and "fused minilm" not in marked.figures["dev"]
+    assert not teacher.read
+
+
 @pytest.mark.parametrize("bm25", [0.0, 0.2])
 def test_duplicates_by_vectors_have_the_probability_that_is_shown(tmp_path, teacher, bm25):
     archive = in_folder(tmp_path / "m.askonce", forum(marks=20))

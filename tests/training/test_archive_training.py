@@ -156,12 +156,11 @@ def test_an_archive_in_memory_trains_into_a_folder(tmp_path, few):
     assert not (tmp_path / "run" / "words").exists()
 
 
-def test_nothing_to_learn_from(tmp_path, monkeypatch):
-    monkeypatch.setattr("askonce.training.archive.run.default_teacher", lambda: None)
+def test_nothing_to_learn_from(tmp_path):
     archive = Archive.in_memory("small")
     archive.write([Post("q1", "one question"), Post("q2", "another question")])
     with pytest.raises(AskonceError, match="nothing to learn from"):
-        train_snapshot(archive.snapshot(), tmp_path, TrainOptions(), ignore)
+        train_snapshot(archive.snapshot(), tmp_path, QUICK, ignore)
 
 
 def test_no_minutes():

@@ -11,7 +11,8 @@ import numpy as np
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import TaskName
+from askonce.ranking.manifest import SENTENCE, TaskName
+from askonce.teachers import STARTER
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training.archive.clock import Clock
 from askonce.training.archive.held_out import EncodedPosts
@@ -100,8 +101,9 @@ def encoders(
 ) -> Iterator[TrainedEncoder]:
     """Encoders to compare, the ones that need the least labels first.
 
-    These are the teacher as it comes, adapters over its vectors, an encoder trained on the
-    archive's words, and ``others``, which were trained for another task. ``model`` is the encoder
+    These are the teacher as it comes and adapters over its vectors, or the starter without a
+    teacher; an encoder trained on the archive's words (a student would be one more); and
+    ``others``, which were trained for another task. ``model`` is the encoder
     that the user asked for.
     """
     teacher = run.teacher
@@ -109,6 +111,8 @@ def encoders(
         coder = SentenceKeys(teacher.teacher)
         yield TrainedEncoder(teacher.name, teacher.place, coder, teacher=teacher.name)
         yield from _train_adapters(run, teacher)
+    elif model is None:
+        yield TrainedEncoder(STARTER, f"{SENTENCE}{STARTER}", SentenceKeys(STARTER))
     if teacher is None or model is None:  # otherwise the user asked for the teacher
         yield _train_encoder(run, model)
     yield from others

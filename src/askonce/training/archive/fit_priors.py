@@ -12,7 +12,7 @@ from askonce.ranking.calibration import Evidence, ShownList, fit_calibration, ga
 from askonce.ranking.fusion import Fusion
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import BM25, VECTORS
-from askonce.teachers import MINILM
+from askonce.teachers import MINILM, STARTER
 from askonce.training.archive.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.labels import ArchiveLabels
 from askonce.training.archive.pools import ArchiveTask, question_task
@@ -20,18 +20,25 @@ from askonce.training.archive.selection import WEIGHTS, average_precision
 
 
 def main() -> None:
-    """Print the weight of the teacher and both calibrations."""
+    """Print the weights beside BM25 and both calibrations."""
     task = question_task(ArchiveLabels.of(open_archive("bicycles").snapshot()))
     everything = replace(task, seen={"test": len(task.posts)})
     held_out = HeldOut.of(everything, "test")
-    coder = SentenceKeys(MINILM)
-    encoded = EncodedPosts(MINILM, "", coder, coder.candidate_keys(task.posts))
-    lines = [f"TEACHER_WEIGHT = {_best_weight(task, held_out, encoded)}"]
+    encoded, starter = (_encoded(task, name) for name in (MINILM, STARTER))
+    lines = [
+        f"TEACHER_WEIGHT = {_best_weight(task, held_out, encoded)}",
+        f"STARTER_WEIGHT = {_best_weight(task, held_out, starter)}",
+    ]
     for name, encoder in (("BY_WORDS", None), ("BY_MINILM", encoded)):
         fitted = fit_calibration(_without_bm25(_evidence(task, held_out, encoder)))
         slopes = {key: round(value, 2) for key, value in fitted.slopes.items()}
         lines.append(f"{name} = Calibration({fitted.intercept:.2f}, {slopes})")
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _encoded(task: ArchiveTask, name: str) -> EncodedPosts:
+    coder = SentenceKeys(name)
+    return EncodedPosts(name, "", coder, coder.candidate_keys(task.posts))
 
 
 def _best_weight(task: ArchiveTask, held_out: HeldOut, encoder: EncodedPosts) -> float:

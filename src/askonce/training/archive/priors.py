@@ -8,6 +8,7 @@ from askonce.ranking.stages import VECTORS
 from askonce.teachers import MINILM
 
 TEACHER_WEIGHT = 3.0  # of a teacher's vectors beside BM25
+STARTER_WEIGHT = 2.0  # of the starter's
 # BM25's scores depend on the archive, and those of other encoders on their training: not used
 BY_WORDS = Calibration(-5.43, {SHARED: 13.62})
 BY_MINILM = Calibration(-10.87, {VECTORS: 17.06, SHARED: 0.0})

@@ -77,7 +77,8 @@ def train_snapshot(
     loaded = load_teacher(source) if source is not None else None  # an error before any work
     on_event(Phase("reading marks and votes"))
     tasks, missing = make_tasks(ArchiveLabels.of(archive), options.tasks, options.seed)
-    if not tasks and loaded is None:
+    named = options.encoder is not None
+    if not tasks and loaded is None and named:
         raise AskonceError("; ".join(missing.values()))
     teacher = None
     if loaded is not None:
@@ -95,7 +96,7 @@ def train_snapshot(
         ]
         servings = _train_tasks(runs, archive, options.encoder)
         _keep_only_used(folder, servings)
-    if teacher is not None:
+    if teacher is not None or not named:
         servings |= {name: unlabelled(teacher, archive, name) for name in missing}
     now = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)

@@ -9,10 +9,10 @@ from itertools import chain
 from askonce.archive import Snapshot
 from askonce.ranking.manifest import SENTENCE, Serving, TaskName, TeacherReading
 from askonce.ranking.stages import BM25, VECTORS
-from askonce.teachers import MINILM, CachedTeacher
+from askonce.teachers import MINILM, STARTER, CachedTeacher
 from askonce.training.archive.calibrate import asked_sample
 from askonce.training.archive.pools import ArchiveTask
-from askonce.training.archive.priors import TEACHER_WEIGHT, prior
+from askonce.training.archive.priors import STARTER_WEIGHT, TEACHER_WEIGHT, prior
 from askonce.training.events import OnEvent, Reading
 from askonce.types import Dataset, Pool, Post, candidates
 
@@ -104,14 +104,18 @@ def read_archive(
     return ArchiveTeacher(teacher)
 
 
-def unlabelled(teacher: ArchiveTeacher, archive: Snapshot, name: TaskName) -> Serving:
-    """A teacher as it comes, beside BM25, for a task without labels."""
+def unlabelled(teacher: ArchiveTeacher | None, archive: Snapshot, name: TaskName) -> Serving:
+    """A teacher as it comes, or the starter, beside BM25: for a task without labels."""
     posts = archive.questions if name == "questions" else archive.answers
+    calibration = prior(teacher.name if teacher else STARTER) if name == "questions" else None
+    if teacher is None:
+        weights = {BM25: 1.0, VECTORS: STARTER_WEIGHT}
+        return Serving(f"{SENTENCE}{STARTER}", weights=weights, calibration=calibration)
     read = sum(post.text not in teacher.unread for post in posts.values())
     return Serving(
         encoder=teacher.place,
         weights={BM25: 1.0, VECTORS: TEACHER_WEIGHT},
-        calibration=prior(teacher.name) if name == "questions" else None,
+        calibration=calibration,
         teacher=TeacherReading(teacher.name, read, len(posts)),
     )
 
