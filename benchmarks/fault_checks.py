@@ -45,7 +45,7 @@ def compared(held: Truth, steps: Sequence[Truth]) -> Found:
 
 
 def differences(folder: Path) -> list[str]:
-    """What is otherwise in the indexes on the disk than in the archive; [] is what is wanted."""
+    """The differences between the indexes on disk and the archive; [] if they agree."""
     models = current(folder)
     if models is None:
         return ["no models"]

@@ -39,8 +39,8 @@ class Process:
     def until_killed(
         self, after: float, begins: int = 0, instead: "Process | None" = None
     ) -> Outcome:
-        """Kill it, or the other one, so long after it told of so many writes."""
-        told = self._wait_for(begins)
+        """Kill it, or ``instead``, ``after`` seconds after it acknowledged ``begins`` writes."""
+        acknowledged = self._wait_for(begins)
         target, begin = instead or self, time.monotonic()
         while time.monotonic() - begin < after and not target.ended() and not self.ended():
             time.sleep(min(0.002, after))
@@ -55,15 +55,15 @@ class Process:
         else:
             killed, code = target.end(signal.SIGKILL), target.code()
             self.code() if instead is not None else 0
-        told += self._rest()
-        return Outcome(told, killed, 0 if killed else code, seconds)
+        acknowledged += self._rest()
+        return Outcome(acknowledged, killed, 0 if killed else code, seconds)
 
     def ended(self) -> bool:
-        """Whether it is done; it stays to be asked for its code."""
+        """Whether it has ended; its exit code can still be read."""
         return os.waitid(os.P_PID, self.number, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def end(self, how: signal.Signals) -> bool:
-        """Send a signal; whether the process was still there to be ended by it."""
+        """Send a signal; whether the process was still running."""
         alive = not self.ended()
         os.kill(self.number, how)
         return alive
@@ -78,18 +78,18 @@ class Process:
         return os.waitstatus_to_exitcode(os.waitpid(self.number, 0)[1])
 
     def _wait_for(self, writes: int) -> int:
-        told, end = 0, time.monotonic() + SLOWEST
-        while told < writes and time.monotonic() < end and not self.ended():
+        acknowledged, end = 0, time.monotonic() + SLOWEST
+        while acknowledged < writes and time.monotonic() < end and not self.ended():
             if select.select([self.journal], [], [], 0.1)[0]:
-                told += len(os.read(self.journal, writes - told))
-        return told
+                acknowledged += len(os.read(self.journal, writes - acknowledged))
+        return acknowledged
 
     def _rest(self) -> int:
-        told = 0
+        acknowledged = 0
         while part := os.read(self.journal, 1000):
-            told += len(part)
+            acknowledged += len(part)
         os.close(self.journal)
-        return told
+        return acknowledged
 
 
 def last_line() -> str:

@@ -106,7 +106,7 @@ def answered(
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """A free port."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -53,7 +53,7 @@ class Report:
     under_way_kept: int = 0  # not acknowledged, but there
     under_way_gone: int = 0
     lost: int = 0  # posts that are not as an acknowledged write left them
-    doubled: int = 0  # changes or revisions that nobody made
+    doubled: int = 0  # changes or revisions that no writer made
     half: int = 0  # archives that no number of whole writes explains
     index_differences: int = 0
     failures: int = 0  # processes that ended with an error by themselves

@@ -97,11 +97,11 @@ def in_process(name: str, seconds: int, found: Path) -> dict[str, object]:
     words = [name, "--seconds", seconds, "--found", found]
     command = [sys.executable, __file__, *map(str, words)]
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    told = ran.stdout + ran.stderr
-    runs = re.search(r"stat::number_of_executed_units:\s*(\d+)", told)
-    slowest = re.findall(r"slowest: ([\d.]+) ms", told)
+    output = ran.stdout + ran.stderr
+    runs = re.search(r"stat::number_of_executed_units:\s*(\d+)", output)
+    slowest = re.findall(r"slowest: ([\d.]+) ms", output)
     if ran.returncode:
-        print(told[-3000:], file=sys.stderr)
+        print(output[-3000:], file=sys.stderr)
     return {
         "seconds": seconds,
         "inputs": int(runs[1]) if runs else 0,

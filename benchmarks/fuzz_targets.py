@@ -165,7 +165,7 @@ def model() -> Made:
     def target(data: bytes) -> None:
         place = data[0] % len(paths) if data else 0
         content = data[1:]
-        if place == len(paths) - 1:  # another header, whose length is told as it is
+        if place == len(paths) - 1:  # another header, with its true length
             content = len(content).to_bytes(8, "little") + content + bytes(numbers)
         paths[place].write_bytes(content)
         try:

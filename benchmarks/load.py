@@ -4,9 +4,9 @@
     python benchmarks/load.py --queries 200000 --minutes 120 --json F
 
 The first starts ``askonce serve`` on a generated forum with untrained models, raises the rate until
-requests are refused or slow, sends twice the last good rate for so many seconds, and looks at
+requests are refused or slow, sends twice the last good rate for --seconds, and looks at
 latency and memory before and right after. Half of the requests are full asks, half are suggestions
-while typing. The second asks one engine so many times and compares its resident memory at the end
+while typing. The second asks one engine --queries times and compares its resident memory at the end
 with that after the first twentieth; nine in ten queries are suggestions. If the minutes are over
 first, it reports what was asked, and fails.
 """
@@ -27,19 +27,19 @@ from engine_probe import resident_mb
 from forum import Forum
 from forum_archive import make
 
-SLOW_MS = 300  # p99 of what is admitted
+SLOW_MS = 300  # p99 of admitted requests
 FIRST_RATE, FASTER, TRIES = 8.0, 1.4, 3
 STEP = 5.0  # seconds of each step of the ramp
 BACK = 1.1  # times the memory before
 CALM = 0.3  # of the rate that can be carried, to look at latency before and after
-ASK_EVERY = 10  # queries in a row: one ask in so many, suggestions between
+ASK_EVERY = 10  # one query in this many is an ask, the others are suggestions
 
 
 def main() -> None:
     """Measure, then print JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=120, help="of twice the load")
-    parser.add_argument("--queries", type=int, help="instead: so many queries in one process")
+    parser.add_argument("--queries", type=int, help="instead: this many queries in one process")
     parser.add_argument("--minutes", type=float, default=120, help="that --queries may take")
     parser.add_argument("--posts", type=int, default=5_000, help="questions of the forum")
     parser.add_argument("--json", type=Path, help="also write the result to this file")
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def overload(folder: Path, questions: int, seconds: float) -> dict[str, Any]:
-    """Find the rate that is carried, send twice of it, look at what is left of it."""
+    """Find the rate that the server sustains, then send twice that rate and measure."""
     with served(folder) as server:
         drive = Drive(server.port, questions)
         rate, steps = ramp(drive)

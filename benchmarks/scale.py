@@ -5,7 +5,7 @@
 
 ``--posts`` counts questions and answers, two to one. A size that the file holds already is not
 measured again, so a run that was stopped goes on; it stops by itself after ``--minutes``. With
-``--plan`` it measures nothing: it prints what so many questions need, by the figures in the file.
+``--plan`` it measures nothing: it prints what that many questions need, by the figures in the file.
 Forum and models are those of serve.py.
 """
 
@@ -32,9 +32,13 @@ def main() -> None:
     """Measure sizes that are not known yet, or print the plan."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--posts", default="10000,100000,1000000", help="sizes, with commas")
-    parser.add_argument("--json", type=Path, required=True, help="what is known; grows")
+    parser.add_argument(
+        "--json", type=Path, required=True, help="file of figures; the run adds to it"
+    )
     parser.add_argument("--minutes", type=int, default=120, help="after which it stops")
-    parser.add_argument("--plan", type=float, help="instead: print what so many questions need")
+    parser.add_argument(
+        "--plan", type=float, help="instead: print the resources for this many questions"
+    )
     options = parser.parse_args()
     known = json.loads(options.json.read_text()) if options.json.exists() else {"sizes": {}}
     if options.plan:

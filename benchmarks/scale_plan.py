@@ -33,7 +33,7 @@ def per_million(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def plan(known: Mapping[str, Any], questions: int) -> str:
-    """A Markdown table: what each part needs for so many questions and their answers."""
+    """A Markdown table: what each part needs for this many questions and their answers."""
     sizes = sorted(known["sizes"].values(), key=lambda found: found["all_posts"])
     if len(sizes) < 2:
         raise SystemExit("a plan needs two sizes; measure them with --posts first")
@@ -113,7 +113,7 @@ def _gb(value: float) -> str:
 
 
 def _machines(memory: float = 0.0, disk: float = 0.0) -> str:
-    """How many machines hold so many gigabytes."""
+    """The number of machines that hold this many gigabytes."""
     return str(max(1, ceil(memory / USED / MEMORY_GB), ceil(disk / USED / DISK_GB)))
 
 

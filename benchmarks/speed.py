@@ -59,7 +59,7 @@ def batches(count: int, size: int) -> list[tuple[Batch, Batch]]:
 def training(
     name: str, data: list[tuple[Batch, Batch]], optimise: bool = True, **options: object
 ) -> Callable[[], None]:
-    """A task that takes one training step on each batch: forward, backward and, if told, update."""
+    """One training step on each batch: forward, backward and, with ``optimise``, the update."""
     kind = MODELS[name]
     model: Matcher = kind(kind.Config(**options), words(300)).train()
     weights = [p for p in model.parameters() if p.requires_grad]

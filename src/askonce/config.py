@@ -36,7 +36,6 @@ def settings(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

@@ -13,8 +13,8 @@ class DataError(AskonceError):
     def __init__(
         self, path: Path | str, expected: str, found: object = None, line: int | None = None
     ) -> None:
-        place = f"{path}, line {line}" if line is not None else f"{path}"
-        message = f"{place}: expected {expected}"
+        where = f"{path}, line {line}" if line is not None else f"{path}"
+        message = f"{where}: expected {expected}"
         if found is not None:
             message += f", found {shorten(found)}"
         super().__init__(message)

@@ -227,11 +227,19 @@ def whole_text(path: Path) -> str:
 
 
 def json_value(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """The content of a JSON file."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(path, "JSON", str(error)) from None
+
+
+def sync(path: Path) -> None:
+    """Flush a file or folder to disk: a rename may get there before the content it renames."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -244,15 +252,13 @@ def replacing(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{os.getpid()}-{threading.get_native_id()}.{path.name}")
     try:
         yield part
-        with part.open("rb") as stream:
-            os.fsync(stream.fileno())  # a rename may reach the disk before the content does
+        sync(part)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write or replace a file as a whole; see :func:`replacing`."""
     with replacing(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -299,7 +305,6 @@ class Lock:
         )
 
     def release(self) -> None:
-        """Let another process take the lock."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None

@@ -48,9 +48,9 @@ def test_a_table_of_scores_is_made_in_parts(monkeypatch):
     lexicon = Lexicon.build([Post(text, title=text) for text in texts])
     vectors = np.random.default_rng(1).normal(0, 0.1, (len(lexicon.vocabulary), 8))
     ranker = Ranker.create("hyperqa", lexicon, vectors, {"dim": 8})
-    found, adapter = ranker.encode(texts), Adapter(ranker)
-    whole = ranker.similarity(found, found[:3])
+    actual, adapter = ranker.encode(texts), Adapter(ranker)
+    whole = ranker.similarity(actual, actual[:3])
     for values in (1, 50, 10**6):
         monkeypatch.setattr("askonce.ranker.COMPARED_VALUES", values)
-        torch.testing.assert_close(adapter.similarity(found, found[:3]), whole)
-    assert adapter.similarity(found[0], found[1]).shape == (1, 1)
+        torch.testing.assert_close(adapter.similarity(actual, actual[:3]), whole)
+    assert adapter.similarity(actual[0], actual[1]).shape == (1, 1)

@@ -38,7 +38,7 @@ def test_what_is_exported_imports_as_it_was(tmp_path, form, name):
     assert_equal(archive, back(form, tmp_path / name))
     if form == "jsonl":
         assert list(back(form, tmp_path / name).iterate()) == list(archive.iterate())
-    with pytest.raises(AskonceError, match="exists; name a new place"):
+    with pytest.raises(AskonceError, match="exists; name a new path"):
         export(archive, tmp_path / name, form)
 
 
@@ -63,7 +63,7 @@ def test_a_beir_folder_is_what_tools_expect(tmp_path):
     assert sum(len(pool.candidates) for pool in dataset.splits["answer"]) == 493
 
 
-def test_an_impossible_place_is_told(tmp_path):
+def test_a_path_that_cannot_be_written_is_reported(tmp_path):
     with pytest.raises(AskonceError, match="cannot write"):
         export(Archive.in_memory(), tmp_path / "no" / "a.jsonl")
 

@@ -19,11 +19,11 @@ def answer(number, parent, **values):
     return Post(f"a{number}", body=f"answer {number}", kind="answer", parent=parent, **values)
 
 
-def test_batches_are_told_and_counted(archive):
-    told = []
+def test_batches_are_reported_and_counted(archive):
+    reported = []
     posts = [question(n) for n in range(2 * BATCH + 1)]
-    summary = load(archive, iter(posts), lambda so_far: told.append(so_far.posts))
-    assert told == [BATCH, 2 * BATCH, 2 * BATCH + 1, 2 * BATCH + 1]
+    summary = load(archive, iter(posts), lambda so_far: reported.append(so_far.posts))
+    assert reported == [BATCH, 2 * BATCH, 2 * BATCH + 1, 2 * BATCH + 1]
     assert summary.added == len(list(archive.iterate())) == len(posts)
 
 

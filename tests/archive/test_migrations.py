@@ -179,7 +179,7 @@ def test_threads_may_upgrade_different_archives(tmp_path):
     assert [format_of(folder) for folder in folders] == [FORMAT] * 4
 
 
-def test_who_waits_too_long_is_told_why(new_place, monkeypatch):
+def test_a_wait_that_times_out_says_why(new_place, monkeypatch):
     location = make_old(new_place())
     is_folder = isinstance(location, Path)
     engine = database.open_file(location) if is_folder else database.open_address(location)

@@ -10,7 +10,7 @@ from askonce.errors import ArchiveUnavailable, AskonceError
 from askonce.types import Link, Post
 
 
-def test_a_lost_server_is_told_and_found_again(postgres):
+def test_a_lost_server_is_reported_and_found_again(postgres):
     address = postgres.new()
     archive = Archive.open(address, create=True)
     archive.write([Post("q", "t")])

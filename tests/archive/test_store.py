@@ -105,10 +105,10 @@ def test_originals_follow_chains_and_end_in_cycles(archive):
     names = "abcdexyz"
     chain = [Link(a, b) for a, b in ("ab", "bc", "xy", "yz", "zx")]
     archive.write(questions(*names), [*chain, Link("d", "e", "related")])
-    found = archive.originals(list(names))
-    assert [found[name] for name in "abcde"] == ["c", "c", "c", "d", "e"]
-    assert {found[name] for name in "xyz"} == {"x", "y", "z"}
-    assert found == {name: archive.snapshot().original(name) for name in names}
+    actual = archive.originals(list(names))
+    assert [actual[name] for name in "abcde"] == ["c", "c", "c", "d", "e"]
+    assert {actual[name] for name in "xyz"} == {"x", "y", "z"}
+    assert actual == {name: archive.snapshot().original(name) for name in names}
 
 
 @settings(max_examples=40)
@@ -217,7 +217,7 @@ def test_threads_share_an_archive(archive):
     assert archive.counts()["questions"] == archive.change == 80
 
 
-def test_a_missing_or_foreign_place_is_named(tmp_path):
+def test_a_missing_or_foreign_folder_is_named(tmp_path):
     with pytest.raises(AskonceError, match=r"no archive at .*make one with `askonce import"):
         Archive.open(tmp_path)
     (tmp_path / "letter.txt").write_text("dear")

@@ -58,7 +58,7 @@ def write_split(path: Path, questions: int, flipped: bool = False) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def workspace(tmp_path: Path) -> Path:
     """A folder with data/, recipes/ and room for a store."""
     (tmp_path / "data").mkdir()
     for split, questions in (("train", 12), ("dev", 8), ("test", 10)):
@@ -69,14 +69,14 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def setup(place: Path) -> Setup:
+def setup(workspace: Path) -> Setup:
     """Where a bench in that folder finds things."""
-    return Setup(place / "data", place / "store", place / "recipes")
+    return Setup(workspace / "data", workspace / "store", workspace / "recipes")
 
 
-def write_recipe(place: Path, model: str, more: str = "", epochs: int = 3) -> Path:
+def write_recipe(workspace: Path, model: str, more: str = "", epochs: int = 3) -> Path:
     """A recipe of recipes/csv."""
-    path = place / "recipes" / "csv" / f"{model}.toml"
+    path = workspace / "recipes" / "csv" / f"{model}.toml"
     path.write_text(RECIPE.format(model=model, epochs=epochs) + more)
     return path
 
@@ -116,7 +116,7 @@ def put(store, dataset, row):
     run = pools_to_run(pools, ranker.score_pools(pools))
     write_run(folder / "runs" / "test.run.gz", run)
     report = evaluate(pools_to_qrels(pools), run)
-    values = {q: [found[m] for m in METRICS] for q, found in report.per_query.items()}
+    values = {q: [actual[m] for m in METRICS] for q, actual in report.per_query.items()}
     write_json(folder / "per_query.json", {"test": values})
     figures = {"protocol": "trec", "dev": False, "queries": report.queries}
     figures |= {"metrics": report.metrics, "tied_positives": report.tied_positives}
@@ -138,8 +138,8 @@ def put_cell():
 @pytest.fixture(scope="session")
 def store(tmp_path_factory):
     """A store with a small row of every model that a figure looks into."""
-    place = tmp_path_factory.mktemp("inside")
-    (place / "data").mkdir()
+    workspace = tmp_path_factory.mktemp("inside")
+    (workspace / "data").mkdir()
     lines = ["question,answer,label"]
     for n in range(9):
         question = f"how do i mend part {n} of my <old> bike"
@@ -147,9 +147,9 @@ def store(tmp_path_factory):
         lines.append(f"{question},of course you can mend part {n},{n % 2}")
         lines += [f"{question},do not ask me how {word} {n},0" for word in ("wheels", "my bike")]
     for split in ("dev", "test"):
-        (place / "data" / f"{split}.csv").write_text("\n".join(lines))
-    made = Store.make(place / "store", quick=False)
-    made.remember_data("csv", place / "data")
+        (workspace / "data" / f"{split}.csv").write_text("\n".join(lines))
+    made = Store.make(workspace / "store", quick=False)
+    made.remember_data("csv", workspace / "data")
     for row in ROWS:
         put(made, made.dataset("csv"), row)
     return made
@@ -157,5 +157,5 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def scene(store):
-    (found,) = scenes(store)
-    return found
+    (actual,) = scenes(store)
+    return actual

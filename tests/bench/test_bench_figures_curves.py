@@ -37,16 +37,16 @@ def store(tmp_path):
 def row(name):
     """The settings that a bench stores for a trained row of this name."""
     recipe, *changes = name.split("@")
-    found = dict(change.split("=") for change in changes)
+    actual = dict(change.split("=") for change in changes)
     options = {
         key.removeprefix("model."): json.loads(value) if value[0] in "tf0123456789" else value
-        for key, value in found.items()
+        for key, value in actual.items()
         if key.startswith("model.") and value != "title"
     }
-    if found.get("model.fields"):
-        options["fields"] = found["model.fields"]
-    pretrain = {"epochs": 6} if recipe in ("rcnn", "cabin") and "pretrain" not in found else None
-    train = {"split": found.get("train.split")}
+    if actual.get("model.fields"):
+        options["fields"] = actual["model.fields"]
+    pretrain = {"epochs": 6} if recipe in ("rcnn", "cabin") and "pretrain" not in actual else None
+    train = {"split": actual.get("train.split")}
     return {"recipe": {"model": recipe, "options": options, "train": train}, "pretrain": pretrain}
 
 
@@ -125,8 +125,8 @@ def test_buckets_of_answer_lengths():
     lengths = {"a": 50.0, "b": 50.5, "c": 55.0, "d": 170.0}
     bounds = bounds_of("insuranceqa", list(lengths.values()))
     assert bounds == list(BOUNDS)
-    found = bucket_means({"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.5}, lengths, bounds)
-    assert found == [1.0, 0.5, *[None] * 8, 0.5]
+    actual = bucket_means({"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.5}, lengths, bounds)
+    assert actual == [1.0, 0.5, *[None] * 8, 0.5]
     assert bounds_of("wikiqa", [float(n) for n in range(1, 61)]) == [21.0, 41.0]
     assert bounds_of("wikiqa", [1.0] * 39) == []
     assert len(bounds_of("wikiqa", [float(n) for n in range(2000)])) == 10
@@ -239,15 +239,15 @@ def test_quality_by_dimension(store):
 
 
 def test_parameters_in_the_papers_sizes(store):
-    found = {
+    actual = {
         (model, printed.number): counted(model, printed)
         for model, every in PRINTED.items()
         for printed in every
     }
-    assert found["hyperqa", "90K"] == 90_302
-    assert found["ctrn", "1.05M"] == found["qrnn", "1.05M"] == 1_052_800 + 90_000 + 258
-    assert found["rcnn", "401K"] == 400_800
-    for (_, number), count in found.items():
+    assert actual["hyperqa", "90K"] == 90_302
+    assert actual["ctrn", "1.05M"] == actual["qrnn", "1.05M"] == 1_052_800 + 90_000 + 258
+    assert actual["rcnn", "401K"] == 400_800
+    for (_, number), count in actual.items():
         told = float(number[:-1]) * {"K": 1e3, "M": 1e6}[number[-1]]
         assert abs(count / told - 1) < 0.1 or number == "5.86M"
     put(store, "wikiqa", "hyperqa", [0.5], parameters=30_302)
@@ -264,11 +264,11 @@ def test_parameters_in_the_papers_sizes(store):
     }
 
 
-def test_statistics_of_a_dataset(store, place):
+def test_statistics_of_a_dataset(store, workspace):
     put(store, "csv", "hyperqa", [0.5])
     (block,) = FIGURES["dataset-statistics"](store)
     assert rows_of(block)["train-all"] == ["1,229", "–", "53,417", "43.5", "–", "–", "–"]
-    store.remember_data("csv", place / "data")
+    store.remember_data("csv", workspace / "data")
     (block,) = FIGURES["dataset-statistics"](store)
     # of each question 5 words; of its answers 3, 4, 6 and 5
     assert rows_of(block)["test"] == ["10", "0", "40", "4.0", "25.0 %", "5.0", "4.5"]

@@ -6,7 +6,7 @@ import pytest
 
 from askonce.bench.report.blocks import Plot, Span, Strips, Table
 from askonce.bench.report.document import block_html, block_markdown
-from askonce.bench.report.figures import FIGURES, attention, ctrn_gates, embedding_map, top_answers
+from askonce.bench.report.figures import FIGURES, embedding_map, top_answers
 from askonce.bench.report.inside import evenly_spaced, rankings
 from askonce.bench.report.plots import svg
 from askonce.bench.store import Store
@@ -50,11 +50,11 @@ def test_rows_whose_weights_or_texts_are_gone_are_left_out(store, put_cell, tmp_
     put_cell(other, store.dataset("csv"), "ap-cnn")
     weights = other.cell_folder("csv", "ctrn", 1) / "ranker" / "model.safetensors"
     weights.write_bytes(b"old")
-    assert ctrn_gates.ctrn_gates(other) == []
-    assert attention.attention(other)
+    assert FIGURES["gates-ctrn"](other) == []
+    assert FIGURES["attention"](other)
     other.remember_data("csv", tmp_path / "gone")
-    assert attention.attention(other) == []
-    assert top_answers.top_answers(other) == []
+    assert FIGURES["attention"](other) == []
+    assert FIGURES["top-answers"](other) == []
 
 
 def test_examples_and_rows_are_chosen_the_same_way_each_time(scene):
@@ -86,10 +86,10 @@ def test_first_answers_of_two_rows(scene, figures):
     pool = top_answers.differing(scene, one, other)[0]
     ranked = rankings(one, [pool.query.id])[pool.query.id]
     posts = dict(zip([p.id for p in pool.candidates], pool.labels, strict=True))
-    for place in range(3):
-        cell = table.rows[1 + place][1]
-        assert (cell[0] == Span("✓", "bold")) == (posts[ranked[place]] > 0)
-        text = next(p.text for p in pool.candidates if p.id == ranked[place])
+    for workspace in range(3):
+        cell = table.rows[1 + workspace][1]
+        assert (cell[0] == Span("✓", "bold")) == (posts[ranked[workspace]] > 0)
+        text = next(p.text for p in pool.candidates if p.id == ranked[workspace])
         assert cell[-1].text == text
 
 

@@ -69,10 +69,10 @@ def test_ctrn_strips_show_own_and_lent_gates(scene, pair):
     views = [lexicon.batch([post]).text for post in pair]
     gates = [model.gates(view, model.words(view))[1][:, 0] for view in views]  # (T, 2d)
     asked, answered = ctrn_gates.gate_strips(ranker, *pair)
-    place = aligned(views[1].lengths, views[0].lengths, gates[1].shape[0], "proportional")[:, 0]
+    workspace = aligned(views[1].lengths, views[0].lengths, gates[1].shape[0], "proportional")[:, 0]
     wanted = {
         "f": gates[1][:, :4].mean(1),
-        "f*": gates[0][place, :4].mean(1),
+        "f*": gates[0][workspace, :4].mean(1),
         "o": gates[1][:, 4:].mean(1),
     }
     assert asked.words == lexicon.words(pair[0].title)
@@ -102,19 +102,19 @@ def test_pairs_of_words_are_the_matrix_of_attentive_pooling(scene, pair):
         )
         wanted = torch.tanh(q @ model.attention.of_query.weight.T @ a.T)
         weights = torch.softmax(wanted.amax(0), 0)
-    found = attention.word_pairs(ranker, *pair)
-    assert np.array(found) == pytest.approx(wanted.numpy(), abs=1e-5)
+    actual = attention.word_pairs(ranker, *pair)
+    assert np.array(actual) == pytest.approx(wanted.numpy(), abs=1e-5)
     shown = answer_weights(ranker, *pair)[1]["attention"]
     assert shown == pytest.approx(weights.tolist(), abs=1e-5)
 
 
 def test_pairs_of_words_of_compare_aggregate_are_its_attention(scene, pair):
     ranker = opened(scene, "compare-aggregate")
-    found = np.array(attention.word_pairs(ranker, *pair))
-    assert found.shape == tuple(len(attention.read_words(ranker, post)) for post in pair)
-    assert (found.sum(0) < 1).all()  # the rest goes to the word that matches none
+    actual = np.array(attention.word_pairs(ranker, *pair))
+    assert actual.shape == tuple(len(attention.read_words(ranker, post)) for post in pair)
+    assert (actual.sum(0) < 1).all()  # the rest goes to the word that matches none
     asked = next(e for e in ranker.explain(*pair).words if e.side == "query")
-    assert found.mean(1) == pytest.approx(np.array(asked.weights), abs=1e-6)
+    assert actual.mean(1) == pytest.approx(np.array(asked.weights), abs=1e-6)
 
 
 def test_salient_words_are_those_of_most_attention(scene, pair):
@@ -143,8 +143,8 @@ def test_jump_words_go_by_similarity_of_the_jump(scene, pair):
     order = similarity.argsort(descending=True).tolist()
     cell = salient_words.jump_words(ranker, *pair)
     marks = {"(T@1)": order[0], "(T@2)": order[1], "(B@1)": order[-1], "(B@2)": order[-2]}
-    for mark, place in marks.items():
-        assert cell[place].text.endswith(mark)
+    for mark, workspace in marks.items():
+        assert cell[workspace].text.endswith(mark)
 
 
 def test_norms_are_of_sums_before_they_are_clipped(scene, pair):
@@ -156,9 +156,9 @@ def test_norms_are_of_sums_before_they_are_clipped(scene, pair):
         ids = np.maximum(ranker.lexicon.vocabulary.encode(ranker.lexicon.words(text)), 1)
         return np.maximum(words[ids] @ weight.T + bias, 0)
 
-    found = norms.text_norms(ranker, list(pair))
+    actual = norms.text_norms(ranker, list(pair))
     wanted = [np.linalg.norm(projected(text).sum(0)) for text in (pair[0].title, pair[1].body)]
-    assert found == pytest.approx(wanted, rel=1e-5)
+    assert actual == pytest.approx(wanted, rel=1e-5)
     assert norms.clipped(np.array([0.5, RADIUS, 2.0, 3.0])) == 0.5
     lengths = norms.word_norms(ranker)
     bike = ranker.lexicon.vocabulary.encode(["bike"])[0]

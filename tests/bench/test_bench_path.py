@@ -31,8 +31,15 @@ def askonce(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def bench(place, *more: object) -> tuple[object, ...]:
-    folders = ("--data", place / "data", "--recipes", place / "recipes", "--out", place / "store")
+def bench(workspace, *more: object) -> tuple[object, ...]:
+    folders = (
+        "--data",
+        workspace / "data",
+        "--recipes",
+        workspace / "recipes",
+        "--out",
+        workspace / "store",
+    )
     return ("bench", "csv", *folders, *more)
 
 
@@ -40,7 +47,7 @@ def times(store: Store) -> dict[str, int]:
     return {f"{c.model}/{c.seed}": c.folder.stat().st_mtime_ns for c in store.cells()}
 
 
-def test_the_whole_path(place, setup, recipe_writer):
+def test_the_whole_path(workspace, setup, recipe_writer):
     said: list[str] = []
     plan = Bench(setup, ["csv"], MODELS, seeds=2, jobs=0, threads=None)
     store = run_bench(plan, said.append)
@@ -54,16 +61,16 @@ def test_the_whole_path(place, setup, recipe_writer):
     assert times(store) == first
 
     # a changed recipe makes its own cells stale, and the fusions with them
-    recipe_writer(place, "hyperqa", epochs=4)
+    recipe_writer(workspace, "hyperqa", epochs=4)
     second = times(run_bench(plan, said.append))
     assert "csv: 4 cells to run, 2 in the store" in said
     assert {name for name in first if first[name] != second[name]} == {
         name for name in first if "hyperqa" in name
     }
-    assert len(next(store.cells("csv", "hyperqa")).curve()) == 5
+    assert len(store.cell("csv", "hyperqa", 1).curve()) == 5
     with pytest.raises(AskonceError, match="holds full figures"):
         run_bench(replace(plan, setup=replace(setup, quick=True)), said.append)
-    report_is_whole(place)
+    report_is_whole(workspace)
 
 
 def test_a_first_seed_that_takes_long_stays_alone(setup):
@@ -93,36 +100,36 @@ def cells_are_whole(store: Store) -> None:
     assert cell.run("test") != other.run("test"), "another seed, another model"
 
 
-def report_is_whole(place) -> None:
+def report_is_whole(workspace) -> None:
     shown = askonce(
-        "report", place / "store", "--html", place / "page.html", "--markdown", place / "page.md",
-        "--summary", place / "summary.json",
+        "report", workspace / "store", "--html", workspace / "page.html",
+        "--markdown", workspace / "page.md", "--summary", workspace / "summary.json",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
-    page = (place / "page.html").read_text()
+    page = (workspace / "page.html").read_text()
     assert "csv · test · 10 questions" in page
     assert "<svg" in page
     for outside in ('src="http', 'href="http', "url(", "<script src", "@import"):
         assert outside not in page
-    text = (place / "page.md").read_text()
+    text = (workspace / "page.md").read_text()
     assert "| bm25+hyperqa |" in text
-    assert list((place / "page-figures").glob("*.svg"))
+    assert list((workspace / "page-figures").glob("*.svg"))
 
-    entries = json.loads((place / "summary.json").read_text())
+    entries = json.loads((workspace / "summary.json").read_text())
     assert len(entries) == 4 * len(METRICS)
     assert set(entries[0]) == {
         "dataset", "protocol", "split", "model", "metric", "mean", "low", "high", "seeds", "paper",
         "command",
     }  # fmt: skip
-    found = {(entry["model"], entry["metric"]): entry for entry in entries}
-    assert found["hyperqa", "MAP"]["seeds"] == 2
-    assert found["bm25", "MAP"]["mean"] == 1.0
-    assert found["random", "MAP"]["mean"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+    actual = {(entry["model"], entry["metric"]): entry for entry in entries}
+    assert actual["hyperqa", "MAP"]["seeds"] == 2
+    assert actual["bm25", "MAP"]["mean"] == 1.0
+    assert actual["random", "MAP"]["mean"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
     # the command of an entry reprints it: everything is there
-    again = askonce(*bench(place, "--models", "bm25+hyperqa", "--seeds", 2, "--json", "-"))
+    again = askonce(*bench(workspace, "--models", "bm25+hyperqa", "--seeds", 2, "--json", "-"))
     row = next(r for r in json.loads(again.stdout) if r["model"] == "bm25+hyperqa")
-    assert row["metrics"]["MAP"]["mean"] == found["bm25+hyperqa", "MAP"]["mean"]
-    assert "--models bm25+hyperqa --seeds 2" in found["bm25+hyperqa", "MAP"]["command"]
+    assert row["metrics"]["MAP"]["mean"] == actual["bm25+hyperqa", "MAP"]["mean"]
+    assert "--models bm25+hyperqa --seeds 2" in actual["bm25+hyperqa", "MAP"]["command"]
 
 
 def children(parent):
@@ -143,11 +150,11 @@ def state_and_parent(pid):
 
 
 @pytest.mark.slow
-def test_a_killed_bench_goes_on_where_it_was(place, recipe_writer):
-    recipe_writer(place, "hyperqa", epochs=40)
-    run = command(*bench(place, "--models", "hyperqa"))
+def test_a_killed_bench_goes_on_where_it_was(workspace, recipe_writer):
+    recipe_writer(workspace, "hyperqa", epochs=40)
+    run = command(*bench(workspace, "--models", "hyperqa"))
     process = subprocess.Popen(run, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    part = place / "store" / "csv" / "hyperqa" / ".1.part"
+    part = workspace / "store" / "csv" / "hyperqa" / ".1.part"
     metrics = part / "ranker" / "metrics.jsonl"
     limit = time.monotonic() + 300
     while not metrics.is_file() or len(metrics.read_text().splitlines()) < 3:
@@ -165,8 +172,8 @@ def test_a_killed_bench_goes_on_where_it_was(place, recipe_writer):
 
     shown = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False)
     assert shown.returncode == 0, shown.stderr
-    cell = Store(place / "store").cell("csv", "hyperqa", 1)
+    cell = Store(workspace / "store").cell("csv", "hyperqa", 1)
     after = [json.dumps(record) for record in cell.curve()]
-    assert len(after) == 40
+    assert [record["epoch"] for record in cell.curve()] == list(range(41))
     assert after[: len(before) - 1] == before[:-1], "finished epochs are kept, times and all"
     assert not part.exists()

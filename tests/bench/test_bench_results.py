@@ -52,8 +52,8 @@ def test_the_command_of_a_row_gives_all_its_seeds(store):
         put(store, "wikiqa", "bm25+cabin", [0.5], seed, "fusion")
         put(store, "wikiqa", "ctrn", [0.5], seed, "trained", seconds=900.0)  # a busy machine
     put(store, "wikiqa", "lstm-mlp", [0.5], 1, "trained", **slow)
-    found = {entry["model"]: entry["command"] for entry in summary_entries(tables(store), store)}
-    ends = {model: told.partition("--seeds ")[2] for model, told in found.items()}
+    actual = {entry["model"]: entry["command"] for entry in summary_entries(tables(store), store)}
+    ends = {model: told.partition("--seeds ")[2] for model, told in actual.items()}
     assert ends == {
         "hyperqa": "2 --out store",
         "ctrn": "2 --out store",
@@ -128,8 +128,8 @@ def test_splits_of_summaries():
 
 def test_average_ranks_over_the_datasets_that_share_most(store):
     for dataset, order in (("wikiqa", "abc"), ("trecqa", "bac"), ("travel", "a")):
-        for place, model in enumerate(order):
-            put(store, dataset, model, [0.9 - 0.1 * place] * 2)
+        for workspace, model in enumerate(order):
+            put(store, dataset, model, [0.9 - 0.1 * workspace] * 2)
     (table,) = average_rank(store)
     assert set(table.header) == {"model", "wikiqa", "trecqa", "average"}
     assert {row[0]: row[-1] for row in table.rows} == {"a": "1.50", "b": "1.50", "c": "3.00"}

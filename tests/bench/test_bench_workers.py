@@ -58,11 +58,11 @@ def test_jobs_run_side_by_side(tmp_path):
     assert run_jobs(jobs, 3, lambda line: None) == {}
 
 
-def meet(place: Path, name: str, count: int) -> str:
+def meet(workspace: Path, name: str, count: int) -> str:
     """Wait for as many as there should be."""
-    (place / name).touch()
+    (workspace / name).touch()
     deadline = time.monotonic() + 120
-    while len(list(place.iterdir())) < count:
+    while len(list(workspace.iterdir())) < count:
         if time.monotonic() > deadline:
             raise AskonceError("the others did not come")
         time.sleep(0.05)

@@ -89,7 +89,7 @@ def test_a_wrong_call_makes_no_archive(tmp_path, dump):
     wrong = [
         (UnknownName, "did you mean 'jsonl'", ("jsonk", dump)),
         (AskonceError, "nothing at", ("jsonl", tmp_path / "none")),
-        (AskonceError, "name the place", ("csv",)),
+        (AskonceError, "name the file or folder", ("csv",)),
         (ConfigError, "--columns is for csv", ("jsonl", dump, "--columns", "title=x")),
         (ConfigError, "expected field=Column", ("csv", dump, "--columns", "title")),
         (AskonceError, "no column", ("csv", dump, "--columns", "title=x")),

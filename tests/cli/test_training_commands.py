@@ -27,7 +27,7 @@ rate = 0.1
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     lines = ["question,answer,label"]
     for n in range(12):
@@ -38,9 +38,15 @@ def place(tmp_path_factory):
     return folder
 
 
-def test_train_then_use_the_ranker(askonce, place, tmp_path):
+def test_train_then_use_the_ranker(askonce, workspace, tmp_path):
     shown = askonce(
-        "train-recipe", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run", "--json"
+        "train-recipe",
+        workspace / "hyperqa.toml",
+        "--data",
+        workspace,
+        "--out",
+        tmp_path / "run",
+        "--json",
     )
     assert shown.returncode == 0, shown.stderr
     summary = json.loads(shown.stdout)
@@ -52,16 +58,16 @@ def test_train_then_use_the_ranker(askonce, place, tmp_path):
 
     assert len(Ranker.load(tmp_path / "run").rank("fix part3", ["glue part3 on", "sell"])) == 2
     changed = askonce(
-        "train-recipe", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run",
+        "train-recipe", workspace / "hyperqa.toml", "--data", workspace, "--out", tmp_path / "run",
         "--set", "train.rate=0.5",
     )  # fmt: skip
     assert changed.returncode == 2
     assert "other settings (train.rate)" in changed.stderr
 
 
-def test_the_old_spelling_trains_a_recipe_and_notes_the_new_one(askonce, place, tmp_path):
+def test_the_old_spelling_trains_a_recipe_and_notes_the_new_one(askonce, workspace, tmp_path):
     shown = askonce(
-        "train", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "run",
+        "train", workspace / "hyperqa.toml", "--data", workspace, "--out", tmp_path / "run",
         "--set", "train.epochs=1", "--json",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
@@ -70,8 +76,15 @@ def test_the_old_spelling_trains_a_recipe_and_notes_the_new_one(askonce, place, 
 
 
 @pytest.mark.slow
-def test_tune_goes_on_where_it_stopped(askonce, place, tmp_path):
-    arguments = ("tune", place / "hyperqa.toml", "--data", place, "--out", tmp_path / "search")
+def test_tune_goes_on_where_it_stopped(askonce, workspace, tmp_path):
+    arguments = (
+        "tune",
+        workspace / "hyperqa.toml",
+        "--data",
+        workspace,
+        "--out",
+        tmp_path / "search",
+    )
     first = json.loads(askonce(*arguments, "--trials", 1, "--json").stdout)
     assert first["trials"] == 1
     second = json.loads(askonce(*arguments, "--trials", 2, "--json").stdout)
@@ -81,16 +94,22 @@ def test_tune_goes_on_where_it_stopped(askonce, place, tmp_path):
 
 
 @pytest.mark.slow
-def test_pretrain_and_start_from_it(askonce, place, tmp_path):
+def test_pretrain_and_start_from_it(askonce, workspace, tmp_path):
     recipe = RECIPE.partition("[tune]")[0].replace('"hyperqa"\ndim = 16', '"rcnn"\ndim = 8')
     (tmp_path / "rcnn.toml").write_text(recipe + "\n[pretrain]\nepochs = 1\n")
     before = askonce(
-        "pretrain", tmp_path / "rcnn.toml", "--data", place, "--out", tmp_path / "before", "--json"
+        "pretrain",
+        tmp_path / "rcnn.toml",
+        "--data",
+        workspace,
+        "--out",
+        tmp_path / "before",
+        "--json",
     )
     assert before.returncode == 0, before.stderr
     assert [record["epoch"] for record in json.loads(before.stdout)["history"]] == [0, 1]
     after = askonce(
-        "train-recipe", tmp_path / "rcnn.toml", "--data", place, "--out", tmp_path / "after",
+        "train-recipe", tmp_path / "rcnn.toml", "--data", workspace, "--out", tmp_path / "after",
         "--start", tmp_path / "before", "--json",
     )  # fmt: skip
     assert after.returncode == 0, after.stderr
@@ -109,8 +128,8 @@ def test_pretrain_and_start_from_it(askonce, place, tmp_path):
         (("tune", "hyperqa.toml", "--data", "nowhere"), "no folder 'nowhere'"),
     ],
 )
-def test_a_users_error_is_one_line(refused, arguments, message, place, monkeypatch):
-    monkeypatch.chdir(place)
+def test_a_users_error_is_one_line(refused, arguments, message, workspace, monkeypatch):
+    monkeypatch.chdir(workspace)
     said, code = refused(*arguments)
     assert code == 2
     assert message in said

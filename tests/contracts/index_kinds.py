@@ -101,7 +101,7 @@ QUERIES = ["brake cable", "tyre pump rain road", "gear", "wheel spoke frame sadd
 
 
 def everything(index: Index) -> list[list[tuple[str, float]]]:
-    found = [index.search(query, 20) for query in QUERIES]
+    actual = [index.search(query, 20) for query in QUERIES]
     return [
-        [(hit.id, pytest.approx(hit.score, rel=1e-4, abs=1e-6)) for hit in hits] for hits in found
+        [(hit.id, pytest.approx(hit.score, rel=1e-4, abs=1e-6)) for hit in hits] for hits in actual
     ]

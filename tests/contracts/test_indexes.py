@@ -56,7 +56,7 @@ def test_unknown_posts_score_finitely_and_not_better(index):
     assert len(index.score("brake", [])) == 0
 
 
-def test_a_new_version_takes_the_place_of_the_old(index):
+def test_a_new_version_replaces_the_old_one(index):
     index.add([Post("p007", title="lamp hill")])
     assert len(index) == len(POSTS)
     assert index.search("lamp hill", 5)[0].id == "p007"

@@ -31,7 +31,7 @@ class Stopped(Exception):
 def test_twenty_steps_lower_the_loss(name, small, tmp_path):
     options = small.tiny(name, **small.without_dropout(name))
     # every pool whole, so that each epoch has the same groups: two batches, ten times
-    told = small.recipe(
+    reported = small.recipe(
         name,
         options,
         epochs=10,
@@ -40,7 +40,7 @@ def test_twenty_steps_lower_the_loss(name, small, tmp_path):
         rate=RATES.get(name, 0.02),
     )
     steps = []
-    outcome = small.run(tmp_path, told, steps.append)
+    outcome = small.run(tmp_path, reported, steps.append)
     assert sum(isinstance(event, Step) for event in steps) == 20
     losses = [record["loss"] for record in outcome.progress.history[1:]]
     assert np.isfinite(losses).all()
@@ -51,7 +51,7 @@ def test_twenty_steps_lower_the_loss(name, small, tmp_path):
 def test_a_resumed_run_equals_one_that_was_not_stopped(name, small, tmp_path):
     # dropout as it is, and negatives that the model itself chooses
     options = small.tiny(name, train_words=True)
-    told = small.recipe(name, options, epochs=3, negatives={"source": "mix", "count": 2})
+    reported = small.recipe(name, options, epochs=3, negatives={"source": "mix", "count": 2})
 
     def stop(epoch):
         def on_event(event):
@@ -60,11 +60,11 @@ def test_a_resumed_run_equals_one_that_was_not_stopped(name, small, tmp_path):
 
         return on_event
 
-    whole = small.run(tmp_path / "whole", told)
+    whole = small.run(tmp_path / "whole", reported)
     for epoch in (2, 3):
         with pytest.raises(Stopped):
-            small.run(tmp_path / "stopped", told, stop(epoch))
-    resumed = small.run(tmp_path / "stopped", told)
+            small.run(tmp_path / "stopped", reported, stop(epoch))
+    resumed = small.run(tmp_path / "stopped", reported)
     for one, other in zip(resumed.progress.history, whole.progress.history, strict=True):
         assert one | {"seconds": 0} == other | {"seconds": 0}
     pools = [pool for split in small.made().splits.values() for pool in split]

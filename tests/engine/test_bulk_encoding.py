@@ -24,16 +24,16 @@ QUESTIONS = ("my brakes squeal", "how do I true a wheel", "chain slips under loa
 @pytest.fixture(scope="module")
 def forum(tmp_path_factory, leave_models):
     """A folder with part of the built-in archive, edited, and models."""
-    place = tmp_path_factory.mktemp("bulk") / "forum.askonce"
+    location = tmp_path_factory.mktemp("bulk") / "forum.askonce"
     with closing(open_archive("bicycles")) as source:
         posts = [*islice(source.iterate("question"), 60), *islice(source.iterate("answer"), 60)]
-    with closing(Archive.open(place, create=True)) as archive:
+    with closing(Archive.open(location, create=True)) as archive:
         archive.write(posts)
         archive.write([Post("q-new", "question", "squealing brakes when wet")])
         archive.write([replace(posts[3], body="edited")])
         archive.delete([posts[5].id, posts[-1].id])
-        leave_models(archive, place)
-    return place
+        leave_models(archive, location)
+    return location
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ class Here:
     def __init__(self, stop_after=None):
         self.encoded, self._stop_after = [], stop_after
 
-    def __call__(self, place, kind, coder, shards):
-        with closing(open_archive(place)) as archive:
+    def __call__(self, location, kind, coder, shards):
+        with closing(open_archive(location)) as archive:
             for shard in reversed(shards):  # the order must make no difference
                 if len(self.encoded) == self._stop_after:
                     raise KeyboardInterrupt
@@ -71,11 +71,11 @@ def silent(event):
 
 def vectors(engine):
     """Keys by id, of both kinds."""
-    found = {}
+    actual = {}
     for search in (engine._manager.ready().question, engine._manager.ready().answer):
         index = search.vectors
-        found |= {name: index._snapshot.keys[row] for name, row in index._contents.rows.items()}
-    return found
+        actual |= {name: index._snapshot.keys[row] for name, row in index._contents.rows.items()}
+    return actual
 
 
 def hits(engine):
@@ -96,12 +96,12 @@ def test_vectors_made_in_shards_are_those_of_the_engine(make):
     positions = [
         json.loads(path.read_text()) for path in bulk.glob("index/vectors-*/position.json")
     ]
-    assert [found["change"] for found in positions] == [change, change]  # all is there
+    assert [actual["change"] for actual in positions] == [change, change]  # all is there
     with Engine.open(plain) as one, Engine.open(bulk) as other:
-        expected, found = vectors(one), vectors(other)
-        assert expected.keys() == found.keys()
+        expected, actual = vectors(one), vectors(other)
+        assert expected.keys() == actual.keys()
         for name, key in expected.items():
-            np.testing.assert_allclose(found[name], key, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(actual[name], key, rtol=1e-5, atol=1e-6)
         assert hits(one) == hits(other)
         assert one.status().indexed == other.status().indexed == one.archive.change
     assert not list((bulk / WORK).iterdir())  # nothing is left
@@ -112,8 +112,8 @@ def test_a_stopped_run_goes_on_and_what_changed_meanwhile_is_caught_up_with(make
     first = Here(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
         encode_archive(bulk, first, silent)
-    for place in (plain, bulk):
-        archive = Archive.open(place)
+    for location in (plain, bulk):
+        archive = Archive.open(location)
         archive.write([Post("q-new", "question", "what was said anew")])
         archive.delete([next(archive.iterate("answer")).id])
         archive.close()
@@ -127,29 +127,29 @@ def test_a_stopped_run_goes_on_and_what_changed_meanwhile_is_caught_up_with(make
 
 
 def test_a_second_run_encodes_only_what_came_since(make):
-    place = make("bulk")
-    encode_archive(place, Here(), silent)
-    archive = Archive.open(place)
+    location = make("bulk")
+    encode_archive(location, Here(), silent)
+    archive = Archive.open(location)
     before = archive.change
     archive.write([Post("q-late", "question", "a late question")])
     archive.close()
     encode = Here()
-    encode_archive(place, encode, silent)
+    encode_archive(location, encode, silent)
     later = Shard(before, before + 1)
     assert encode.encoded == [("question", later), ("answer", later)]
     again = Here()
-    encode_archive(place, again, silent)
+    encode_archive(location, again, silent)
     assert not again.encoded
-    encode_archive(place, again, silent, rebuild=True)
+    encode_archive(location, again, silent, rebuild=True)
     assert again.encoded
 
 
 def test_it_refuses_what_it_cannot_do(make):
-    place = make("bulk")
-    lock = Lock(place / "index" / "lock")
+    location = make("bulk")
+    lock = Lock(location / "index" / "lock")
     assert lock.acquire()
     with pytest.raises(AskonceError, match="belong to process"):
-        encode_archive(place, Here(), silent)
+        encode_archive(location, Here(), silent)
     lock.release()
     with pytest.raises(NotAnEncoder, match="askonce train"):
         encode_archive("bicycles", Here(), silent)
@@ -162,12 +162,12 @@ def test_shards_cover_every_change_once():
 
 
 def test_a_damaged_shard_is_encoded_again(tmp_path):
-    kept, shard = ShardFolder(tmp_path), Shard(0, 5)
-    kept.write(shard, b"no zip file")
-    assert kept.missing([shard]) == []
+    retained, shard = ShardFolder(tmp_path), Shard(0, 5)
+    retained.write(shard, b"no zip file")
+    assert retained.missing([shard]) == []
     with pytest.raises(AskonceError, match="run the command again"):
-        list(kept.read([shard]))
-    assert kept.missing([shard]) == [shard]
+        list(retained.read([shard]))
+    assert retained.missing([shard]) == [shard]
 
 
 @pytest.mark.slow
@@ -186,5 +186,5 @@ def test_an_archive_on_postgresql_with_an_index_on_milvus(make, postgres, tmp_pa
     with Engine.open(plain) as one, Engine.open(address, index=index, folder=folder) as other:
         for text in QUESTIONS:
             expected = one.similar(text, 10, "vectors")
-            found = other.similar(text, 10, "vectors")
-            assert [hit.post.id for hit in found] == [hit.post.id for hit in expected]
+            actual = other.similar(text, 10, "vectors")
+            assert [hit.post.id for hit in actual] == [hit.post.id for hit in expected]

@@ -23,12 +23,12 @@ def engine():
 def folder(tmp_path):
     """A folder with the built-in archive."""
     source = open_archive("bicycles")
-    place = tmp_path / "bikes.askonce"
-    archive = Archive.open(place, create=True)
+    location = tmp_path / "bikes.askonce"
+    archive = Archive.open(location, create=True)
     archive.write(source.iterate(html=True), source.links())
     archive.close()
     source.close()
-    return place
+    return location
 
 
 def titles(hits):
@@ -45,7 +45,7 @@ def test_an_exact_title_comes_first():
     wordy = "chain slips chain slips"
     long = "I ride to work every day in all weathers and never had any trouble before"
     archive.write([Post("exact", "Chain slips?", long), Post("wordy", "My chain", wordy)])
-    engine = Engine(archive, None)
+    engine = Engine(archive)
     engine.start(background=False)
     hits = engine.similar("chain slips")
     assert titles(hits) == ["exact", "wordy"]
@@ -152,7 +152,7 @@ def test_new_models_are_swapped_in_while_it_runs(folder, leave_models, wait_for)
     with Engine.open(folder, background=True) as engine:
         assert engine.rankers() == ["best", "bm25"]
         first = leave_models(engine.archive, folder)
-        wait_for(lambda: engine.status().model == first, 30)
+        wait_for(lambda: engine.status().model == first, 60)
         assert engine.rankers() == ["best", "bm25", "vectors", "fused"]
         hit = engine.similar("squealing brakes", 1)[0]
         assert set(hit.stages) == {"bm25", "vectors", "pair"}
@@ -160,7 +160,7 @@ def test_new_models_are_swapped_in_while_it_runs(folder, leave_models, wait_for)
         assert engine.embed(["one", "two"]).shape[0] == 2
         assert {entry.kind for entry in engine.why("squealing brakes", hit.post.id).words}
         second = leave_models(engine.archive, folder)
-        wait_for(lambda: engine.status().model == second, 30)
+        wait_for(lambda: engine.status().model == second, 60)
         wait_for(lambda: not list((folder / "index").glob(f"vectors-*-{first}")), 60)
         models = engine.models()
         assert models["current"] == second and models["tasks"]["questions"]["encoder"]
@@ -193,8 +193,8 @@ def test_damaged_indexes_are_made_anew(folder, part, leave_models):
         leave_models(engine.archive, folder)
         engine.refresh_models()
         before = engine.similar("squealing brakes", 5)
-    for place in (folder / "index").glob(f"{part}*"):
-        for path in place.iterdir():
+    for location in (folder / "index").glob(f"{part}*"):
+        for path in location.iterdir():
             path.write_bytes(b"\x00damaged")
     with Engine.open(folder) as engine:
         assert titles(engine.similar("squealing brakes", 5)) == titles(before)
@@ -223,15 +223,15 @@ def test_asking_by_bm25_loads_no_torch(folder):
 
 
 def test_overview_and_duplicates(engine):
-    found = engine.overview(5)
-    assert found["counts"]["questions"] > 100 and found["growth"]
-    for row in found["duplicates_found"]:
+    actual = engine.overview(5)
+    assert actual["counts"]["questions"] > 100 and actual["growth"]
+    for row in actual["duplicates_found"]:
         assert row["id"] != row["other_id"] and 0.5 <= row["probability"] <= 1
 
 
 def test_unmarked_duplicates_are_found_once(tmp_path):
-    place = tmp_path / "a.askonce"
-    archive = Archive.open(place, create=True)
+    location = tmp_path / "a.askonce"
+    archive = Archive.open(location, create=True)
     same = "how do I true a bent rear wheel at home"
     archive.write(
         [
@@ -245,7 +245,7 @@ def test_unmarked_duplicates_are_found_once(tmp_path):
     archive.close()
     from askonce.engine.duplicates import find_duplicates
 
-    with Engine.open(place) as engine:
+    with Engine.open(location) as engine:
         posts = engine.archive.iterate("question")
         pairs = [pair for pair in find_duplicates(engine, posts, 0.5) if pair]
     assert [(pair.question.id, pair.other.id) for pair in pairs] == [("b", "a")]

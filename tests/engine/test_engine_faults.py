@@ -19,7 +19,7 @@ def made(folder):
     return folder
 
 
-def found(engine, text, k=3):
+def hit_ids(engine, text, k=3):
     return [hit.post.id for hit in engine.similar(text, k)]
 
 
@@ -31,13 +31,13 @@ def test_a_lost_index_is_made_anew_while_the_old_one_answers(tmp_path, wait_for,
         assert engine.write([Post("new", title="zebra whistles")]).added == 1  # safe all the same
 
         def caught_up():
-            assert len(found(engine, "brakes squeal")) == 3  # all the time
-            return found(engine, "zebra") == ["new"]
+            assert len(hit_ids(engine, "brakes squeal")) == 3  # all the time
+            return hit_ids(engine, "zebra") == ["new"]
 
-        wait_for(caught_up, 20)
+        wait_for(caught_up, 60)
         assert engine.status().indexed == engine.status().change
     with Engine.open(folder) as engine:
-        assert found(engine, "zebra") == ["new"]
+        assert hit_ids(engine, "zebra") == ["new"]
 
 
 def test_an_index_that_turns_out_broken_is_made_anew(tmp_path, wait_for):
@@ -47,9 +47,9 @@ def test_an_index_that_turns_out_broken_is_made_anew(tmp_path, wait_for):
             with path.open("r+b") as stream:  # as long as it was: what is mapped stays mapped
                 stream.write(bytes(path.stat().st_size))
         with pytest.raises(IndexDamaged, match="is broken"):
-            found(engine, "brakes squeal")
-        wait_for(lambda: not engine._manager._lost, 20)
-        assert len(found(engine, "brakes squeal")) == 3
+            hit_ids(engine, "brakes squeal")
+        wait_for(lambda: not engine._manager._lost, 60)
+        assert len(hit_ids(engine, "brakes squeal")) == 3
 
 
 def test_lost_vectors_are_made_anew_while_bm25_serves(tmp_path, wait_for, leave_models):
@@ -79,7 +79,7 @@ def fill(path):
                 continue
 
 
-def test_a_full_disk_is_told_and_all_is_well_once_there_is_room(small_disk, wait_for):
+def test_a_full_disk_is_reported_and_all_is_well_once_there_is_room(small_disk, wait_for):
     disk = small_disk("4m")
     folder = made(disk / "a.askonce")
     with Engine.open(folder, background=True) as engine:
@@ -87,12 +87,12 @@ def test_a_full_disk_is_told_and_all_is_well_once_there_is_room(small_disk, wait
         with pytest.raises(ArchiveUnavailable, match="full"):
             for number in range(100):  # a few may still fit where the last ones were
                 engine.write([Post(f"new{number}", title="zebra whistles", body="w " * 9000)])
-        assert len(found(engine, "brakes squeal")) == 3  # asking goes on
-        kept = {f"new{n}" for n in range(number)}
+        assert len(hit_ids(engine, "brakes squeal")) == 3  # asking goes on
+        retained = {f"new{n}" for n in range(number)}
         (disk / "filling").unlink()
         assert engine.write([Post("last", title="zebra sings")]).added == 1
-        wait_for(lambda: {*found(engine, "zebra", 100)} == {*kept, "last"}, 20)
-        assert {p.id for p in engine.archive.iterate() if p.id.startswith("new")} == kept
+        wait_for(lambda: {*hit_ids(engine, "zebra", 100)} == {*retained, "last"}, 60)
+        assert {p.id for p in engine.archive.iterate() if p.id.startswith("new")} == retained
 
 
 def test_an_import_on_a_full_disk_keeps_what_it_had_written(small_disk):

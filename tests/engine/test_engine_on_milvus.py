@@ -36,9 +36,9 @@ def ids(hits):
 
 @pytest.mark.slow
 def test_it_answers_changes_and_catches_up_as_the_embedded_one(folder, tmp_path, leave_models):
-    place = str(tmp_path / "index.db")
+    location = str(tmp_path / "index.db")
     asked = "how do I stop squealing disc brakes"
-    with Engine.open(folder, index=place) as engine, Engine.open("bicycles") as memory:
+    with Engine.open(folder, index=location) as engine, Engine.open("bicycles") as memory:
         assert ids(engine.similar(asked, 2)) == ids(memory.similar(asked, 2))
         assert engine.status().posts == memory.status().posts
         leave_models(engine.archive, folder)
@@ -60,26 +60,26 @@ def test_it_answers_changes_and_catches_up_as_the_embedded_one(folder, tmp_path,
     archive.write([Post("late", title="qqq rattle")])
     archive.delete(vectors[:1])
     archive.close()
-    with Engine.open(folder, index=place) as engine:
+    with Engine.open(folder, index=location) as engine:
         assert ids(engine.similar("qqq rattle", 1)) == ["late"]
-        found = ids(engine.similar(asked, 10, "vectors"))
-        assert [name for name in found if name != "late"][:9] == vectors[1:]
+        actual = ids(engine.similar(asked, 10, "vectors"))
+        assert [name for name in actual if name != "late"][:9] == vectors[1:]
 
 
 def test_a_collection_that_was_lost_is_made_anew(tmp_path, wait_for):
-    folder, place = tmp_path / "a.askonce", str(tmp_path / "index.db")
+    folder, location = tmp_path / "a.askonce", str(tmp_path / "index.db")
     archive = Archive.open(folder, create=True)
     archive.write([Post(f"q{n}", title=f"squealing brakes {n}") for n in range(20)])
     archive.close()
-    with Engine.open(folder, index=place, background=True) as engine:
+    with Engine.open(folder, index=location, background=True) as engine:
         before = ids(engine.similar("squealing brakes", 2))
         engine._manager.clear()
         with pytest.raises(AskonceError, match="does not exist"):
             engine.similar("squealing brakes")
         engine.write([Post("new", title="zyxwv gearbox whistles")])  # it is safe all the same
-        wait_for(lambda: ids(answers(engine, "zyxwv")) == ["new"], 20)
+        wait_for(lambda: ids(answers(engine, "zyxwv")) == ["new"], 60)
         assert ids(engine.similar("squealing brakes", 2)) == before
-    with Engine.open(folder, index=place, rebuild=True) as engine:
+    with Engine.open(folder, index=location, rebuild=True) as engine:
         assert ids(engine.similar("squealing brakes", 2)) == before
 
 
@@ -92,13 +92,13 @@ def answers(engine, text):
 
 @pytest.mark.slow
 def test_an_index_writer_that_was_killed_is_caught_up_with(tmp_path):
-    folder, place = tmp_path / "a.askonce", str(tmp_path / "index.db")
+    folder, location = tmp_path / "a.askonce", str(tmp_path / "index.db")
     archive = Archive.open(folder, create=True)
     words = [f"word{n}" for n in range(500)]
     chosen = random.Random(1)
     posts = [Post(f"q{n}", title=" ".join(chosen.choices(words, k=8))) for n in range(3000)]
     archive.write(posts)
-    command = [sys.executable, "-m", "askonce", "index", str(folder), "--index", place]
+    command = [sys.executable, "-m", "askonce", "index", str(folder), "--index", location]
     for attempt in range(4):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not list(tmp_path.glob("index.db/**/wal_data*")) and process.poll() is None:
@@ -110,7 +110,7 @@ def test_an_index_writer_that_was_killed_is_caught_up_with(tmp_path):
         archive.write([Post(f"q{attempt + 10}", title=f"edited{attempt}")])
     count = archive.counts()["questions"]
     archive.close()
-    with Engine.open(folder, index=place) as engine, Engine.open(folder) as embedded:
+    with Engine.open(folder, index=location) as engine, Engine.open(folder) as embedded:
         assert engine.status().posts == embedded.status().posts == count == len(posts) - 4
         for attempt in range(4):
             assert ids(engine.similar(f"edited{attempt}")) == [f"q{attempt + 10}"]

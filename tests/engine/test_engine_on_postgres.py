@@ -14,11 +14,11 @@ POSTS += [Post(f"a{n}", body=f"oil brakes {n}", kind="answer", parent=f"q{n}") f
 @pytest.fixture
 def address(postgres):
     """A database with a small archive."""
-    place = postgres.new()
-    archive = Archive.open(place, create=True)
+    location = postgres.new()
+    archive = Archive.open(location, create=True)
     archive.write(POSTS)
     archive.close()
-    return place
+    return location
 
 
 def ids(hits):
@@ -26,7 +26,7 @@ def ids(hits):
 
 
 def test_two_servers_share_one_truth(address, tmp_path, wait_for):
-    in_memory = Engine(Archive.in_memory(), None)
+    in_memory = Engine(Archive.in_memory())
     in_memory.archive.write(POSTS)
     in_memory.start(background=False)
     with (
@@ -47,9 +47,9 @@ def test_two_servers_share_one_truth(address, tmp_path, wait_for):
             Engine.open(address, folder=tmp_path / "one", exclusive=True)
 
 
-def test_a_lost_database_is_told_and_found_again(address, postgres, tmp_path, wait_for):
-    told = []
-    with Engine.open(address, folder=tmp_path, background=True, on_event=told.append) as engine:
+def test_a_lost_database_is_reported_and_found_again(address, postgres, tmp_path, wait_for):
+    reported = []
+    with Engine.open(address, folder=tmp_path, background=True, on_event=reported.append) as engine:
         postgres.stop()
         try:
             for work in (
@@ -59,13 +59,13 @@ def test_a_lost_database_is_told_and_found_again(address, postgres, tmp_path, wa
             ):
                 with pytest.raises(ArchiveUnavailable, match=r"^archive 'postgres'"):
                     work()
-            wait_for(lambda: told, 60)
+            wait_for(lambda: reported, 60)
         finally:
             postgres.start()
         assert engine.similar("brakes")
         engine.write([Post("x", title="zyxwv")])
         assert ids(engine.similar("zyxwv", 1)) == ["x"]
-    assert "geheim" not in str(told)
+    assert "geheim" not in str(reported)
 
 
 @pytest.mark.slow
@@ -83,9 +83,9 @@ def test_an_index_of_another_archive_is_made_anew(address, postgres, tmp_path):
         assert engine.similar("brakes")
     fresh = postgres.new()
     Archive.open(fresh, create=True).close()
-    told = []
-    with Engine.open(fresh, folder=tmp_path, on_event=told.append) as engine:
+    reported = []
+    with Engine.open(fresh, folder=tmp_path, on_event=reported.append) as engine:
         assert engine.similar("brakes") == []
         engine.write([Post("x", title="squealing brakes")])
         assert ids(engine.similar("brakes")) == ["x"]
-    assert any("rebuilding" in event.text for event in told)
+    assert any("rebuilding" in event.text for event in reported)

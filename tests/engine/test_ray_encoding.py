@@ -22,7 +22,7 @@ def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_cluster_that_does_not_answer_is_told_at_once():
+def test_a_cluster_that_does_not_answer_is_reported_at_once():
     pytest.importorskip("ray", reason="ray is not installed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -34,29 +34,40 @@ def test_a_cluster_that_does_not_answer_is_told_at_once():
 @pytest.mark.slow
 def test_the_command_makes_the_vectors_that_the_engine_makes(tmp_path, leave_models):
     pytest.importorskip("ray", reason="ray is not installed")
-    place = tmp_path / "bikes.askonce"
-    opened = closing(open_archive("bicycles")), closing(Archive.open(place, create=True))
+    location = tmp_path / "bikes.askonce"
+    opened = closing(open_archive("bicycles")), closing(Archive.open(location, create=True))
     with opened[0] as source, opened[1] as archive:
         archive.write(source.iterate(), source.links())
-        leave_models(archive, place)
-    expected = vectors(place)
-    command = [sys.executable, "-m", "askonce", "index", place.name, "--rebuild", "--ray", "local"]
+        leave_models(archive, location)
+    expected = vectors(location)
+    command = [
+        sys.executable,
+        "-m",
+        "askonce",
+        "index",
+        location.name,
+        "--rebuild",
+        "--ray",
+        "local",
+    ]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr
     assert "posts indexed" in ran.stdout
     assert "WARNING" not in ran.stderr and "INFO" not in ran.stderr
-    assert not list((place / "encoding").iterdir())
-    found = vectors(place)
-    assert found.keys() == expected.keys()
+    assert not list((location / "encoding").iterdir())
+    actual = vectors(location)
+    assert actual.keys() == expected.keys()
     for name, key in expected.items():
-        np.testing.assert_allclose(found[name], key, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(actual[name], key, rtol=1e-5, atol=1e-6)
 
 
-def vectors(place):
+def vectors(location):
     """Keys by id, of both kinds, as the engine opens them."""
-    found = {}
-    with Engine.open(place) as engine:
+    actual = {}
+    with Engine.open(location) as engine:
         for search in (engine._manager.ready().question, engine._manager.ready().answer):
             index = search.vectors
-            found |= {name: index._snapshot.keys[row] for name, row in index._contents.rows.items()}
-    return found
+            actual |= {
+                name: index._snapshot.keys[row] for name, row in index._contents.rows.items()
+            }
+    return actual

@@ -33,7 +33,7 @@ def test_finds_by_stem_and_orders_by_score(index):
     assert [hit.id for hit in index.search("squeals")] == ["b"]
 
 
-def test_a_new_version_takes_the_place_of_the_old(index):
+def test_a_new_version_replaces_the_old_one(index):
     index.add([Post("a", title="Wobbly saddle")])
     assert len(index) == 3
     assert [hit.id for hit in index.search("tyre")] == ["c"]
@@ -181,7 +181,7 @@ def test_scores_are_bm25(texts):
     index.add([Post(str(i), title=text) for i, text in enumerate(texts)])
     words = [text.split() for text in texts]
     mean = sum(map(len, words)) / len(words)
-    found = dict(index.search("a b", k=len(texts)))
+    actual = dict(index.search("a b", k=len(texts)))
     for i, have in enumerate(words):
         expected = 0.0
         for term in ("a", "b"):
@@ -190,7 +190,7 @@ def test_scores_are_bm25(texts):
             tf = Counter(have)[term]
             norm = 1.2 * (1 - 0.75 + 0.75 * len(have) / mean) if mean else 1.0
             expected += idf * tf * 2.2 / (tf + norm) if tf else 0.0
-        assert found.get(str(i), 0.0) == pytest.approx(expected, rel=1e-4)
+        assert actual.get(str(i), 0.0) == pytest.approx(expected, rel=1e-4)
 
 
 def test_what_a_crash_left_of_a_commit_is_no_hindrance(tmp_path):

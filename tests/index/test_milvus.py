@@ -43,7 +43,7 @@ class KeyEncoder:
 
 
 @pytest.fixture
-def place(tmp_path):
+def address(tmp_path):
     return str(tmp_path / "index.db")
 
 
@@ -54,9 +54,9 @@ def questions():
     archive.close()
 
 
-def test_exact_search_finds_what_the_embedded_index_finds(place, questions):
+def test_exact_search_finds_what_the_embedded_index_finds(address, questions):
     posts = [Post(f"{post.id}-{n}", post.title, post.body) for post in questions for n in range(2)]
-    indexes = [MilvusKeys(place, "keys", KeyEncoder()), VectorIndex(None, KeyEncoder())]
+    indexes = [MilvusKeys(address, "keys", KeyEncoder()), VectorIndex(None, KeyEncoder())]
     for index in indexes:
         index.add(posts)
         index.remove([post.id for post in posts[::7]])
@@ -84,8 +84,8 @@ def bm25(posts, query, terms):
     return scores
 
 
-def test_bm25_is_that_of_the_formula_and_near_that_of_the_embedded_index(place, questions):
-    index, embedded = MilvusWords(place, "words"), LexicalIndex()
+def test_bm25_is_that_of_the_formula_and_near_that_of_the_embedded_index(address, questions):
+    index, embedded = MilvusWords(address, "words"), LexicalIndex()
     for one in (index, embedded):
         one.add(questions)
     ids = [post.id for post in questions]
@@ -102,9 +102,9 @@ def test_bm25_is_that_of_the_formula_and_near_that_of_the_embedded_index(place, 
     index.close()
 
 
-def test_bm25_of_some_posts_by_a_filter_is_that_of_a_search(place, questions):
+def test_bm25_of_some_posts_by_a_filter_is_that_of_a_search(address, questions):
     """As on a server; milvus-lite does so for what is in its files."""
-    index = MilvusWords(place, "words")
+    index = MilvusWords(address, "words")
     index.add(questions)
     index._milvus.client.flush("words")
     index._milvus.is_lite = False
@@ -114,8 +114,8 @@ def test_bm25_of_some_posts_by_a_filter_is_that_of_a_search(place, questions):
     index.close()
 
 
-def test_words_are_those_of_our_tokeniser(place):
-    index = MilvusWords(place, "words")
+def test_words_are_those_of_our_tokeniser(address):
+    index = MilvusWords(address, "words")
     texts = ["c++ code", "c# code", "c code", "don't", "node.js", "日本", "🚲 ride", "/etc/fstab"]
     index.add([Post(str(n), title=text) for n, text in enumerate(texts)])
     wanted = {"c++": ["0"], "c#": ["1"], "dont": [], "node": [], "本": ["5"], "🚲": ["6"]}
@@ -124,19 +124,19 @@ def test_words_are_those_of_our_tokeniser(place):
     index.close()
 
 
-def test_what_is_too_long_for_milvus_is_cut_at_a_word(place):
-    index = MilvusWords(place, "words")
+def test_what_is_too_long_for_milvus_is_cut_at_a_word(address):
+    index = MilvusWords(address, "words")
     index.add([Post("long", title="needle", body="hay " * LONGEST + "end"), Post("x", title="x")])
     assert index.search("needle")[0].id == "long"
     assert index.search("end") == []
     index.close()
 
 
-def test_a_reader_sees_what_a_writer_adds(place, questions):
+def test_a_reader_sees_what_a_writer_adds(address, questions):
     with pytest.raises(IndexDamaged, match="no posts yet"):
-        MilvusWords(place, "words", writer=False)
-    writer = MilvusWords(place, "words")
-    reader = MilvusWords(place, "words", writer=False)
+        MilvusWords(address, "words", writer=False)
+    writer = MilvusWords(address, "words")
+    reader = MilvusWords(address, "words", writer=False)
     writer.add(questions)
     writer.position = 7
     writer.save()
@@ -149,15 +149,15 @@ def test_a_reader_sees_what_a_writer_adds(place, questions):
     reader.close()
 
 
-def test_an_index_made_by_others_is_damaged(place):
-    MilvusKeys(place, "keys", KeyEncoder("one")).close()
+def test_an_index_made_by_others_is_damaged(address):
+    MilvusKeys(address, "keys", KeyEncoder("one")).close()
     for other in (KeyEncoder("two"), KeyEncoder("two", dim=7)):
         with pytest.raises(IndexDamaged, match="was made otherwise"):
-            MilvusKeys(place, "keys", other)
+            MilvusKeys(address, "keys", other)
 
 
-def test_a_home_keeps_its_archive_s_collections_apart(place, tmp_path):
-    bikes, others = MilvusStorage(place, "bikes"), MilvusStorage(place, "bikes keys")
+def test_a_home_keeps_its_archive_s_collections_apart(address, tmp_path):
+    bikes, others = MilvusStorage(address, "bikes"), MilvusStorage(address, "bikes keys")
     index = others.words("question")
     index.add([Post("x", title="x")])
     names = set()
@@ -199,7 +199,7 @@ def test_a_home_is_chosen_by_its_address(tmp_path, monkeypatch):
             MilvusWords(str(tmp_path / "x.db"), "words")
 
 
-def test_a_milvus_that_is_not_there_is_told_without_the_password():
+def test_a_milvus_that_is_not_there_is_reported_without_the_password():
     with pytest.raises(IndexUnavailable) as caught:
         MilvusWords("http://me:geheim@127.0.0.1:1", "words")
     assert "127.0.0.1:1" in str(caught.value) and "geheim" not in str(caught.value)

@@ -86,8 +86,8 @@ def test_a_graph_finds_what_a_look_at_all_keys_finds(kind):
     assert exact._snapshot.graph is None
     recall = []
     for query in range(60):
-        found = {hit.id for hit in graph.search(str(query), 50)}
-        recall.append(len(found & {hit.id for hit in exact.search(str(query), 50)}) / 50)
+        actual = {hit.id for hit in graph.search(str(query), 50)}
+        recall.append(len(actual & {hit.id for hit in exact.search(str(query), 50)}) / 50)
     assert np.mean(recall) >= 0.95
 
 

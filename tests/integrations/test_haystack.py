@@ -22,11 +22,11 @@ def test_documents_are_sorted_and_scored_as_the_ranker_does(folder, documents, r
     component = AskonceRanker(folder)
     component.warm_up()
     for query in queries.values():
-        found = component.run(query=query, documents=documents)["documents"]
+        actual = component.run(query=query, documents=documents)["documents"]
         expected = ranking(query)
-        assert [document.id for document in found] == [name for name, _ in expected]
-        assert [d.score for d in found] == pytest.approx([score for _, score in expected])
-    assert [document.meta["tag"] for document in found] == [document.id for document in found]
+        assert [document.id for document in actual] == [name for name, _ in expected]
+        assert [d.score for d in actual] == pytest.approx([score for _, score in expected])
+    assert [document.meta["tag"] for document in actual] == [document.id for document in actual]
     assert all(document.score is None for document in documents)
 
 
@@ -47,7 +47,7 @@ def test_the_inner_products_of_embeddings_order_as_the_ranker(
     for query in queries.values():
         key = text_embedder.run(text=query)["embedding"]
         products = [sum(a * b for a, b in zip(key, d.embedding, strict=True)) for d in embedded]
-        order = sorted(range(len(texts)), key=lambda place: -products[place])
+        order = sorted(range(len(texts)), key=lambda target: -products[target])
         hits = encoder.rank(query, list(texts.values()))
         assert order == [hit["corpus_id"] for hit in hits]
     assert AskonceDocumentEmbedder(encoder_folder).run(documents=[])["documents"] == []
@@ -68,12 +68,12 @@ def test_a_saved_pipeline_retrieves_and_ranks(
 
     query = queries["q2"]
     asked = {"embedder": {"text": query}, "ranker": {"query": query}}
-    found = pipeline.run(asked)["ranker"]["documents"]
+    actual = pipeline.run(asked)["ranker"]["documents"]
     first = [hit["corpus_id"] for hit in encoder.rank(query, list(texts.values()), top_k=3)]
-    kept = [list(texts.values())[place] for place in first]
-    expected = pair_model.rank(query, kept, top_k=2)
-    assert [d.content for d in found] == [kept[hit["corpus_id"]] for hit in expected]
-    assert [d.score for d in found] == pytest.approx([hit["score"] for hit in expected])
+    retained = [list(texts.values())[target] for target in first]
+    expected = pair_model.rank(query, retained, top_k=2)
+    assert [d.content for d in actual] == [retained[hit["corpus_id"]] for hit in expected]
+    assert [d.score for d in actual] == pytest.approx([hit["score"] for hit in expected])
 
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["askonce.adapters.haystack"])
     component = again.get_component("ranker")

@@ -28,12 +28,12 @@ def engine():
 
 def test_documents_are_sorted_and_scored_as_the_ranker_does(ranker, documents, ranking, queries):
     query = queries["q1"]
-    found = AskonceReranker(ranker=ranker).compress_documents(documents, query)
+    actual = AskonceReranker(ranker=ranker).compress_documents(documents, query)
     expected = ranking(query)
-    assert [document.id for document in found] == [name for name, _ in expected]
-    scores = [document.metadata["relevance_score"] for document in found]
+    assert [document.id for document in actual] == [name for name, _ in expected]
+    scores = [document.metadata["relevance_score"] for document in actual]
     assert scores == pytest.approx([score for _, score in expected])
-    assert found[0].metadata["tag"] == found[0].id
+    assert actual[0].metadata["tag"] == actual[0].id
     assert "relevance_score" not in documents[0].metadata
     assert AskonceReranker(ranker=ranker).compress_documents([], query) == []
 
@@ -59,9 +59,9 @@ def test_a_vector_store_finds_what_a_cosine_model_ranks_first(cosine_encoder, do
     store.add_documents(documents)
     texts = [document.page_content for document in documents]
     for query in queries.values():
-        found = store.similarity_search(query, k=3)
+        actual = store.similarity_search(query, k=3)
         hits = cosine_encoder.rank(query, texts, top_k=3)
-        assert [d.page_content for d in found] == [texts[hit["corpus_id"]] for hit in hits]
+        assert [d.page_content for d in actual] == [texts[hit["corpus_id"]] for hit in hits]
 
 
 def test_an_archive_s_answers_re_ranked(engine, ranker):
@@ -72,19 +72,19 @@ def test_an_archive_s_answers_re_ranked(engine, ranker):
     retriever = ContextualCompressionRetriever(
         base_compressor=AskonceReranker(ranker=ranker, top_n=3), base_retriever=base
     )
-    found = retriever.invoke(query)
+    actual = retriever.invoke(query)
     texts = [document.page_content for document in first]
     hits = ranker.rank(query, texts, top_k=3)
-    assert [d.page_content for d in found] == [texts[hit["corpus_id"]] for hit in hits]
-    assert [d.metadata["relevance_score"] for d in found] == pytest.approx(
+    assert [d.page_content for d in actual] == [texts[hit["corpus_id"]] for hit in hits]
+    assert [d.metadata["relevance_score"] for d in actual] == pytest.approx(
         [hit["score"] for hit in hits]
     )
 
 
 def test_an_archive_s_similar_questions(engine):
     query = "my chain slips"
-    found = AskonceRetriever(engine=engine, find="similar", k=2).invoke(query)
+    actual = AskonceRetriever(engine=engine, find="similar", k=2).invoke(query)
     hits = engine.similar(query, 2)
-    assert [d.id for d in found] == [hit.post.id for hit in hits]
-    assert found[0].metadata["question"] == hits[0].post.title
-    assert found[0].metadata["relevance_score"] == hits[0].score
+    assert [d.id for d in actual] == [hit.post.id for hit in hits]
+    assert actual[0].metadata["question"] == hits[0].post.title
+    assert actual[0].metadata["relevance_score"] == hits[0].score

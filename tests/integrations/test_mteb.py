@@ -84,12 +84,12 @@ def reciprocal_rank(ranking, queries, right):
     for qid, query in queries.items():
         order = [name for name, _ in ranking(query)]
         places.append(min(order.index(name) for name in right[qid]) + 1)
-    return float(np.mean([1 / place for place in places]))
+    return float(np.mean([1 / target for target in places]))
 
 
 def figure(model, task, folder):
-    kept = mteb.ResultCache(folder)
-    result = mteb.evaluate(model, task, cache=kept, show_progress_bar=False)
+    retained = mteb.ResultCache(folder)
+    result = mteb.evaluate(model, task, cache=retained, show_progress_bar=False)
     assert list(folder.rglob(f"{model.mteb_model_meta.revision}/{task.metadata.name}.json"))
     return result[0].scores["test"][0]["mrr_at_10"]
 
@@ -113,14 +113,14 @@ def test_other_weights_are_another_revision(encoder_folder, encoder):
 
 
 def test_batches_give_the_ranker_s_vectors_and_scores(ranker, encoder, queries, texts):
-    asked, found = (
+    asked, actual = (
         DataLoader(Dataset.from_dict({"text": t}), batch_size=2)
         for t in ([next(iter(queries.values()))] * 5, list(texts.values()))
     )
-    scores = AskonceCrossEncoder(ranker).predict(asked, found, hf_split="test", batch_size=2)
+    scores = AskonceCrossEncoder(ranker).predict(asked, actual, hf_split="test", batch_size=2)
     pairs = [(next(iter(queries.values())), text) for text in texts.values()]
     np.testing.assert_allclose(scores, ranker.predict(pairs), rtol=1e-5)
-    vectors = AskonceEncoder(encoder).encode(found, hf_split="test", batch_size=2)
+    vectors = AskonceEncoder(encoder).encode(actual, hf_split="test", batch_size=2)
     np.testing.assert_allclose(vectors, encoder.encode(list(texts.values())), rtol=1e-6)
 
 
@@ -132,12 +132,12 @@ def test_a_title_stays_apart_from_the_body(encoder):
 
 
 def test_reranking_is_that_of_the_ranker(ranker, task, ranking, queries, right, tmp_path):
-    found = figure(AskonceCrossEncoder(ranker), task(Reranking), tmp_path)
-    assert found == pytest.approx(reciprocal_rank(ranking, queries, right), abs=1e-5)
+    actual = figure(AskonceCrossEncoder(ranker), task(Reranking), tmp_path)
+    assert actual == pytest.approx(reciprocal_rank(ranking, queries, right), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", [Reranking, Retrieval])
 @pytest.mark.parametrize("ranker", ["encoder"], indirect=True)
 def test_an_encoder_retrieves_as_it_ranks(ranker, task, ranking, queries, right, kind, tmp_path):
-    found = figure(AskonceEncoder(ranker), task(kind), tmp_path)
-    assert found == pytest.approx(reciprocal_rank(ranking, queries, right), abs=1e-5)
+    actual = figure(AskonceEncoder(ranker), task(kind), tmp_path)
+    assert actual == pytest.approx(reciprocal_rank(ranking, queries, right), abs=1e-5)

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 def results(queries, texts):
     """What a first stage found: everything, in the order of ids."""
     rows = [
-        {"qid": qid, "query": query, "docno": docno, "text": text, "score": -place, "rank": place}
+        {"qid": qid, "query": query, "docno": docno, "text": text, "score": -target, "rank": target}
         for qid, query in queries.items()
-        for place, (docno, text) in enumerate(texts.items())
+        for target, (docno, text) in enumerate(texts.items())
     ]
     return pd.DataFrame(rows)
 
@@ -34,7 +34,9 @@ def test_scores_order_and_ranks_are_those_of_the_ranker(ranker, results, ranking
         assert rows["docno"].tolist() == [name for name, _ in expected]
         assert rows["rank"].tolist() == list(range(5))
         np.testing.assert_allclose(rows["score"], [score for _, score in expected], rtol=1e-4)
-    assert mixed["score"].tolist() == [-place for place in mixed["rank"]]  # the input is untouched
+    assert mixed["score"].tolist() == [
+        -target for target in mixed["rank"]
+    ]  # the input is untouched
 
 
 def test_it_takes_no_results_and_missing_texts(ranker, results):

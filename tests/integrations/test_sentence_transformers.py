@@ -44,13 +44,13 @@ def test_vectors_are_those_of_the_ranker(model, encoder, texts):
 
 def test_similarity_is_that_of_the_ranker(model, encoder, queries, texts):
     asked = model.encode_query(list(queries.values()), convert_to_tensor=True)
-    found = model.encode_document(list(texts.values()))
-    table = model.similarity(asked, found)
+    actual = model.encode_document(list(texts.values()))
+    table = model.similarity(asked, actual)
     assert table.shape == (3, 5)
-    torch.testing.assert_close(table, encoder.similarity(asked, found))
-    torch.testing.assert_close(model.similarity(list(asked), list(found)), table)
-    torch.testing.assert_close(model.similarity(asked[1], found)[0], table[1])
-    torch.testing.assert_close(model.similarity_pairwise(asked, found[:3]), table.diagonal())
+    torch.testing.assert_close(table, encoder.similarity(asked, actual))
+    torch.testing.assert_close(model.similarity(list(asked), list(actual)), table)
+    torch.testing.assert_close(model.similarity(asked[1], actual)[0], table[1])
+    torch.testing.assert_close(model.similarity_pairwise(asked, actual[:3]), table.diagonal())
 
 
 def test_a_saved_model_is_a_ranker_folder_that_sentence_transformers_loads(
@@ -67,7 +67,7 @@ def test_a_saved_model_is_a_ranker_folder_that_sentence_transformers_loads(
 
 
 def test_their_evaluators_rank_as_the_ranker(model, encoder, queries, texts, right, theirs):
-    corpus = {qid: set(found) for qid, found in right.items()}
+    corpus = {qid: set(actual) for qid, actual in right.items()}
     figures = model.evaluate(
         theirs.evaluation.InformationRetrievalEvaluator(queries, texts, corpus)
     )
@@ -76,7 +76,7 @@ def test_their_evaluators_rank_as_the_ranker(model, encoder, queries, texts, rig
     for qid, query in queries.items():
         order = [names[hit["corpus_id"]] for hit in encoder.rank(query, rows)]
         places.append(min(order.index(name) for name in right[qid]) + 1)
-    assert figures["cosine_mrr@10"] == pytest.approx(np.mean([1 / place for place in places]))
+    assert figures["cosine_mrr@10"] == pytest.approx(np.mean([1 / target for target in places]))
 
     samples = [
         {

@@ -49,9 +49,9 @@ def serving(archive: Path, model: str | None = None, **environment: str) -> Iter
     log = archive.with_suffix(".log")
     command = askonce("serve", str(archive), "--port", str(port))
     with (
-        log.open("w") as told,
+        log.open("w") as reported,
         subprocess.Popen(
-            command, stdout=told, stderr=told, env={**os.environ, **environment}
+            command, stdout=reported, stderr=reported, env={**os.environ, **environment}
         ) as process,
     ):
         try:
@@ -66,8 +66,8 @@ def _wait(address: str, model: str | None, process: subprocess.Popen[bytes], log
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
         try:
-            told = httpx.get(f"{address}readyz")
-            if told.is_success and told.json()["model"] == model:
+            reported = httpx.get(f"{address}readyz")
+            if reported.is_success and reported.json()["model"] == model:
                 return
         except httpx.TransportError:
             pass

@@ -193,7 +193,7 @@ def test_more_results_on_request(open_page, bare):
     assert page.get_by_role("button", name="Show more").count() == 0
 
 
-def test_nothing_found_is_said(open_page, bare):
+def test_a_search_without_results_says_so(open_page, bare):
     page = open_page(bare + "?q=xyzzyqwertz")
     page.get_by_role("heading", name="Nothing found").wait_for()
 
@@ -329,7 +329,7 @@ MARKED = [
 
 def test_words_are_marked_as_they_are_written(open_page, bare):
     page = open_page(bare)
-    found = page.evaluate(
+    actual = page.evaluate(
         """async (cases) => {
           const { marked } = await import("./static/words.js");
           return cases.map(([text, words]) => {
@@ -341,4 +341,4 @@ def test_words_are_marked_as_they_are_written(open_page, bare):
         }""",
         [[text, words] for text, words, _ in MARKED],
     )
-    assert [tuple(case) for case in found] == MARKED
+    assert [tuple(case) for case in actual] == MARKED

@@ -17,14 +17,14 @@ def test_compare_two_rankers(open_page, modelled):
     assert lists.count() == 2
     assert re.search(r"\d+ of 10 results in common", page.locator(".verdict").inner_text())
     left = lists.first.locator(".ranked").evaluate_all("rows => rows.map((r) => r.dataset.id)")
-    for place, row in enumerate(lists.last.locator(".ranked").all()):
+    for target, row in enumerate(lists.last.locator(".ranked").all()):
         name, mark = row.get_attribute("data-id"), row.locator(".move").inner_text()
         if name not in left:
             assert mark == "only here"
-        elif left.index(name) == place:
+        elif left.index(name) == target:
             assert mark == "same rank"
         else:
-            moved = left.index(name) - place
+            moved = left.index(name) - target
             way = "up" if moved > 0 else "down"
             assert mark.split() == ["moved", way, "by", str(abs(moved))]
     page.get_by_label("Right").select_option("bm25")
@@ -49,16 +49,18 @@ def test_compare_answers_from_the_keyboard(open_page, modelled):
 def test_the_overview_shows_what_the_server_counts(open_page, bare):
     page = open_page(bare + "?view=archive")
     page.locator(".tiles").wait_for()
-    told = httpx.get(f"{bare}api/overview").json()
+    reported = httpx.get(f"{bare}api/overview").json()
     tiles = page.locator(".tile").all_inner_texts()
-    assert any(t.startswith(str(told["counts"]["questions"])) or "questions" in t for t in tiles)
-    assert page.locator(".tile dd").first.inner_text() == str(told["counts"]["questions"])
+    assert any(
+        t.startswith(str(reported["counts"]["questions"])) or "questions" in t for t in tiles
+    )
+    assert page.locator(".tile dd").first.inner_text() == str(reported["counts"]["questions"])
     drawn = page.locator(".chart path").first.get_attribute("d")
-    assert drawn.count("L") == len(told["growth"]) - 1
+    assert drawn.count("L") == len(reported["growth"]) - 1
     page.get_by_text("Show data").click()
-    assert page.locator(".numbers tbody tr").count() == len(told["growth"])
+    assert page.locator(".numbers tbody tr").count() == len(reported["growth"])
     unanswered = page.get_by_label("Unanswered questions")
-    assert told["unanswered"][0]["title"] in unanswered.inner_text()
+    assert reported["unanswered"][0]["title"] in unanswered.inner_text()
     likely = unanswered.locator(".likely").first
     likely.get_by_role("link").click()
     page.locator(".whole-thread .answer").first.wait_for()
@@ -69,11 +71,11 @@ def test_the_overview_shows_what_the_server_counts(open_page, bare):
 def test_the_overview_with_a_model_finds_duplicates(open_page, modelled):
     page = open_page(modelled + "?view=archive")
     page.locator(".tiles").wait_for()
-    found = httpx.get(f"{modelled}api/overview").json()["duplicates_found"]
+    actual = httpx.get(f"{modelled}api/overview").json()["duplicates_found"]
     part = page.get_by_label("Likely duplicates, not marked yet")
-    assert part.locator(".hit").count() == min(6, len(found))
-    if found:
-        assert found[0]["title"] in part.inner_text()
+    assert part.locator(".hit").count() == min(6, len(actual))
+    if actual:
+        assert actual[0]["title"] in part.inner_text()
         assert "%" in part.locator(".badge").first.inner_text()
 
 
@@ -102,16 +104,16 @@ def test_the_model_page_shows_figures_beside_bm25_and_curves(open_page, modelled
 def test_a_running_training_is_shown_and_its_end(open_page, modelled, modelled_archive):
     progress = modelled_archive / "models" / ".training" / "progress.json"
     progress.parent.mkdir(parents=True, exist_ok=True)
-    told = {"text": "the encoder", "task": "answers", "epoch": 3, "done": 50, "of": 100}
-    told |= {"loss": 0.25, "share": 0.4, "history": []}
-    progress.write_text(json.dumps(told), "utf-8")
+    reported = {"text": "the encoder", "task": "answers", "epoch": 3, "done": 50, "of": 100}
+    reported |= {"loss": 0.25, "share": 0.4, "history": []}
+    progress.write_text(json.dumps(reported), "utf-8")
     page = open_page(modelled + "?view=model")
     page.get_by_role("heading", name="Training in progress").wait_for()
     bar = page.get_by_role("progressbar")
     assert float(bar.get_attribute("value")) == 0.4
     words = "Answers · the encoder · epoch 3 · 50 of 100 · loss 0.250"
     assert words in page.locator(".training").inner_text()
-    progress.write_text(json.dumps(told | {"epoch": 4}), "utf-8")
+    progress.write_text(json.dumps(reported | {"epoch": 4}), "utf-8")
     page.get_by_text("epoch 4").wait_for()
     os.utime(progress, (time.time() - 3600,) * 2)  # the process died
     page.locator(".training").wait_for(state="detached")

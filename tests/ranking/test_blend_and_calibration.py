@@ -18,8 +18,8 @@ def test_votes_count_by_doublings_and_against():
 
 def test_probability_by_hand():
     calibration = Calibration(-2.0, {"bm25": 0.5, "shared": 4.0})
-    told = calibration.probability({"bm25": 2.0, "shared": 0.5, "other": 9.0})
-    assert told == pytest.approx(1 / (1 + math.exp(-1.0)))
+    reported = calibration.probability({"bm25": 2.0, "shared": 0.5, "other": 9.0})
+    assert reported == pytest.approx(1 / (1 + math.exp(-1.0)))
     assert calibration.probability({}) == pytest.approx(1 / (1 + math.exp(2.0)))
 
 

@@ -46,10 +46,10 @@ def test_the_mean_probability_is_the_prior():
     known = evidence(2000)
     known = Evidence(known.names, known.scores, known.same, 1 + 9 * (1 - known.same))
     calibration = fit_calibration(known)
-    told = [
+    reported = [
         calibration.probability(dict(zip(known.names, row, strict=True))) for row in known.scores
     ]
-    assert np.average(told, weights=known.weight) == pytest.approx(known.prior, rel=1e-3)
+    assert np.average(reported, weights=known.weight) == pytest.approx(known.prior, rel=1e-3)
 
 
 def test_no_score_speaks_against_a_candidate():
@@ -115,13 +115,13 @@ def test_nothing_marked_gives_no_evidence():
 
 def rankings(of_score, of_votes, count=2000, seed=1):
     rng = np.random.default_rng(seed)
-    found = []
+    actual = []
     for _ in range(count):
         scores, votes = rng.normal(size=20), rng.integers(0, 6, 20).astype(float)
         logits = of_score * scores + of_votes * votes
         right = rng.choice(20, p=np.exp(logits) / np.exp(logits).sum())
-        found.append(VotedList(scores, votes, np.arange(20) == right))
-    return found
+        actual.append(VotedList(scores, votes, np.arange(20) == right))
+    return actual
 
 
 def voted(accepted, others, questions=30):

@@ -75,22 +75,22 @@ TWO = Fixed({"c": 9.0, "b": 8.0, "a": 1.0})
 
 
 def test_every_candidate_gets_every_score():
-    found = gather(Query("?"), asked(one=ONE, two=TWO), depth=1)
-    assert found.ids == ["a", "c"]
-    assert {name: values.tolist() for name, values in found.stages.items()} == {
+    actual = gather(Query("?"), asked(one=ONE, two=TWO), depth=1)
+    assert actual.ids == ["a", "c"]
+    assert {name: values.tolist() for name, values in actual.stages.items()} == {
         "one": [3.0, 0.0],
         "two": [1.0, 9.0],
     }
-    ranked = Fusion(weights={"one": 1.0, "two": 1.0}).join(found)
+    ranked = Fusion(weights={"one": 1.0, "two": 1.0}).join(actual)
     assert ranked.ids == ["a", "c"]  # one each: the tie goes by id
     assert ranked.parts(1) == {"one": 0.0, "two": 9.0}
     assert gather(Query("?"), asked(one=ONE, two=TWO), depth=2).ids == ["a", "b", "c"]
 
 
 def test_lent_posts_are_candidates_and_barred_ones_are_not():
-    found = gather(Query("?", {"c": 2.0}), asked(one=ONE), 1)
-    assert found.ids == ["a", "c"]
-    assert found.stages["asked"].tolist() == [0.0, 2.0]
+    actual = gather(Query("?", {"c": 2.0}), asked(one=ONE), 1)
+    assert actual.ids == ["a", "c"]
+    assert actual.stages["asked"].tolist() == [0.0, 2.0]
     assert gather(Query("?", {"c": 0.0}), asked(one=ONE), 1).stages.keys() == {"one"}
     assert gather(Query("?", barred={"a"}), asked(one=ONE), 1).ids == ["b"]
     assert gather(Query("?", barred={"a", "c"}), asked(one=ONE, two=TWO), 2).ids == ["b"]

@@ -56,9 +56,9 @@ def process(
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=clean)
     try:
         line = started.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found, line + (started.stderr.read() if started.stderr else "")
-        with httpx.Client(base_url=found[0], timeout=60) as client:
+        actual = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert actual, line + (started.stderr.read() if started.stderr else "")
+        with httpx.Client(base_url=actual[0], timeout=60) as client:
             yield started, client
     finally:
         started.kill()

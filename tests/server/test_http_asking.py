@@ -20,18 +20,18 @@ def get(client, path, **params):
 
 
 def test_similar_questions_are_those_of_the_engine(reading, bicycles):
-    found = get(reading, "/api/similar", q=QUESTION, k=5)
-    assert found["query"] == QUESTION and found["ranker"] == "best" and found["took_ms"] > 0
+    actual = get(reading, "/api/similar", q=QUESTION, k=5)
+    assert actual["query"] == QUESTION and actual["ranker"] == "best" and actual["took_ms"] > 0
     hits = bicycles.similar(QUESTION, 5)
-    assert [hit["id"] for hit in found["similar"]] == [hit.post.id for hit in hits]
-    first = found["similar"][0]
+    assert [hit["id"] for hit in actual["similar"]] == [hit.post.id for hit in hits]
+    first = actual["similar"][0]
     assert set(first) == {
         *("id", "title", "excerpt", "score", "duplicate_probability", "duplicate_of", "answers"),
         *("accepted", "votes", "tags", "created", "stages", "words"),
     }
     assert first["score"] == pytest.approx(hits[0].score)
     assert first["votes"] == hits[0].post.score and first["tags"] == list(hits[0].post.tags)
-    assert all(len(hit["excerpt"]) <= 241 for hit in found["similar"])
+    assert all(len(hit["excerpt"]) <= 241 for hit in actual["similar"])
 
 
 def test_a_hit_has_the_same_fields_in_python_over_http_and_as_json(reading, bicycles):
@@ -46,20 +46,20 @@ def test_a_hit_has_the_same_fields_in_python_over_http_and_as_json(reading, bicy
 
 
 def test_answers_are_those_of_the_engine(reading, bicycles):
-    found = get(reading, "/api/answers", q=QUESTION, k=3)
-    assert [a["id"] for a in found["answers"]] == [
+    actual = get(reading, "/api/answers", q=QUESTION, k=3)
+    assert [a["id"] for a in actual["answers"]] == [
         hit.post.id for hit in bicycles.answers(QUESTION, 3)
     ]
-    assert set(found["answers"][0]) == {
+    assert set(actual["answers"][0]) == {
         *("id", "question_id", "question_title", "text", "html", "score", "votes", "accepted"),
         *("created", "stages", "words"),
     }
 
 
 def test_votes_may_count(reading, bicycles):
-    found = get(reading, "/api/answers", q=QUESTION, votes=True)
+    actual = get(reading, "/api/answers", q=QUESTION, votes=True)
     wanted = bicycles.answers(QUESTION, votes=True)
-    assert [a["id"] for a in found["answers"]] == [hit.post.id for hit in wanted]
+    assert [a["id"] for a in actual["answers"]] == [hit.post.id for hit in wanted]
 
 
 def test_ask_gives_both(reading):
@@ -70,9 +70,9 @@ def test_ask_gives_both(reading):
 
 def test_a_draft_is_checked_while_it_is_typed(reading):
     draft = {"title": "Rear tyre keeps", "body": "going flat", "k": 3.0}  # whole, as JSON has it
-    found = reading.post("/api/duplicates", json=draft).json()
-    assert len(found["similar"]) == 3
-    assert found["duplicate"] is False  # no model that could tell
+    actual = reading.post("/api/duplicates", json=draft).json()
+    assert len(actual["similar"]) == 3
+    assert actual["duplicate"] is False  # no model that could tell
     nothing = reading.post("/api/duplicates", json={"title": " ", "body": "\x00"}).json()
     assert nothing["similar"] == [] and nothing["duplicate"] is False
 

@@ -1,4 +1,4 @@
-"""Who may read, who may write, and how often."""
+"""API keys, scopes and rate limits."""
 
 import hmac
 
@@ -39,9 +39,9 @@ def test_no_log_and_no_message_holds_a_key(engine, serve, caplog):
         for key in (WRITE, READ, wrong)
         for method, path in (("GET", "/api/similar"), ("POST", "/api/posts"), ("GET", "/nothing"))
     ]
-    told = caplog.text + repr(own) + "".join(answer.text for answer in answers)
-    assert not any(key in told for key in (WRITE, READ, wrong))
-    assert not any(digest.hex() in told for digest in own.keys.write + own.keys.read)
+    reported = caplog.text + repr(own) + "".join(answer.text for answer in answers)
+    assert not any(key in reported for key in (WRITE, READ, wrong))
+    assert not any(digest.hex() in reported for digest in own.keys.write + own.keys.read)
 
 
 def test_keys_are_compared_in_constant_time(monkeypatch):
@@ -119,9 +119,9 @@ def test_keys_of_a_file(tmp_path):
     assert (len(keys.write), len(keys.read)) == (1, 2)
     assert WRITE not in repr(keys) and "write=" not in repr(keys)
     file.write_text(f"admin {WRITE}\n")
-    with pytest.raises(AskonceError, match="line 1: expected 'write KEY'") as told:
+    with pytest.raises(AskonceError, match="line 1: expected 'write KEY'") as reported:
         read_keys({}, file)
-    assert WRITE not in str(told.value)
+    assert WRITE not in str(reported.value)
     with pytest.raises(AskonceError, match="an API key of 5 characters"):
         read_keys({"ASKONCE_API_KEY": "short"})
     with pytest.raises(AskonceError, match="cannot read the API key file"):
@@ -133,7 +133,7 @@ def test_loopback():
     assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "example.org", "")))
 
 
-def test_a_client_that_calls_too_often_is_told_when_to_come_again(serve):
+def test_a_client_over_its_rate_gets_retry_after(serve):
     client = serve(ServerSettings(rate=0.5))
     assert client.get("/api/rankers").status_code == 200
     refused = client.get("/api/rankers")

@@ -106,7 +106,7 @@ def test_more_than_fits_is_refused_at_once_or_after_a_short_wait(gated, serve, w
         for refused in (full, late):
             assert refused.status_code == 503 and refused.headers["retry-after"] == "1"
             assert refused.json()["error"]["type"] == "unavailable"
-        assert patient.get("/healthz").status_code == 200  # who watches never waits
+        assert patient.get("/healthz").status_code == 200  # monitoring never waits
         assert not waiting.done()
         gated.gate.set()
         assert [future.result().status_code for future in [*working, waiting]] == [200] * 5
@@ -126,7 +126,7 @@ def test_a_lane_takes_on_fewer_while_work_is_slow_and_more_when_it_is_quick_agai
             now[0] += seconds
 
     async def most(count, seconds):
-        """How many of so many are in work at once."""
+        """How many of these requests run at the same time."""
         tasks = [asyncio.create_task(work(seconds)) for _ in range(count)]
         await asyncio.sleep(0)
         at_once = lane.working
@@ -146,7 +146,7 @@ def test_a_lane_takes_on_fewer_while_work_is_slow_and_more_when_it_is_quick_agai
     in_a_loop(run())
 
 
-def test_who_goes_away_while_waiting_takes_no_place():
+def test_a_client_that_disconnects_while_waiting_frees_its_slot():
     lane = Lane("queries", LaneSettings(1, queue=4, timeout=5))
 
     async def run():
@@ -182,7 +182,7 @@ def test_edits_of_one_post_at_the_same_time_lose_nothing(writing):
 def test_before_the_archive_is_open_the_server_says_so(serve):
     from askonce.archive import open_archive
 
-    engine = Engine(open_archive("bicycles"), None)
+    engine = Engine(open_archive("bicycles"))
     try:
         client = serve(ServerSettings(keys=Keys(local_writes=True)), engine)
         assert client.get("/healthz").status_code == 200

@@ -1,31 +1,31 @@
-"""What is written over HTTP is found by the next query."""
+"""The next query finds posts that were written over HTTP."""
 
 NEW = {"id": "new", "title": "Zebrafish in the bottom bracket", "tags": ["odd"]}
 
 
-def found(client, q="zebrafish"):
+def hit_ids(client, q="zebrafish"):
     return [hit["id"] for hit in client.get("/api/similar", params={"q": q}).json()["similar"]]
 
 
 def test_an_added_post_is_found_an_edit_changes_it_and_a_delete_removes_it(writing):
-    assert found(writing) == []
+    assert hit_ids(writing) == []
     response = writing.post("/api/posts", json=NEW)
     assert response.status_code == 201
     change = response.json().pop("change")
     assert response.json() == {
         **{"added": 1, "changed": 0, "unchanged": 0, "change": change, "ids": ["new"]}
     }
-    assert found(writing) == ["new"]
+    assert hit_ids(writing) == ["new"]
 
     edited = writing.put("/api/posts/new", json={"title": "Quagga in the bottom bracket"})
     assert edited.status_code == 200 and edited.json()["changed"] == 1
-    assert found(writing) == [] and found(writing, "quagga") == ["new"]
+    assert hit_ids(writing) == [] and hit_ids(writing, "quagga") == ["new"]
     thread = writing.get("/api/posts/new").json()
     assert thread["post"]["tags"] == ["odd"]  # what was left out stays
     assert thread["revisions"] == 1
 
     assert writing.delete("/api/posts/new").json() == {"deleted": ["new"]}
-    assert found(writing, "quagga") == []
+    assert hit_ids(writing, "quagga") == []
     assert writing.get("/api/posts/new").status_code == 404
     assert writing.delete("/api/posts/new").status_code == 404
     assert writing.put("/api/posts/new", json={"title": "x"}).status_code == 404
@@ -42,7 +42,7 @@ def test_many_posts_and_links_are_written_together_or_not_at_all(writing):
     link = {"source": "new", "target": "q002", "kind": "duplicate"}
     broken = {"posts": [NEW, answer | {"parent": "nobody"}], "links": [link]}
     assert writing.post("/api/posts", json=broken).status_code == 422
-    assert found(writing) == []
+    assert hit_ids(writing) == []
     whole = {"posts": [NEW, answer], "links": [link]}
     assert writing.post("/api/posts", json=whole).json()["added"] == 2
     thread = writing.get("/api/posts/new").json()
@@ -55,7 +55,7 @@ def test_many_posts_and_links_are_written_together_or_not_at_all(writing):
 
 def test_the_server_makes_an_id_and_a_date_for_a_post_without(writing):
     (made,) = writing.post("/api/posts", json={"title": "Zebrafish again"}).json()["ids"]
-    assert found(writing) == [made]
+    assert hit_ids(writing) == [made]
     assert writing.get(f"/api/posts/{made}").json()["post"]["created"].startswith("20")
 
 

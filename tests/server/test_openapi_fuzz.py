@@ -53,5 +53,5 @@ def test_every_operation_does_what_its_document_says(engine, serve, tmp_path):
         *("--suppress-health-check", "all", "--no-color", "--continue-on-failure"),
     ]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    told = "\n".join(line[:400] for line in (ran.stdout + ran.stderr).splitlines())
-    assert ran.returncode == 0, told
+    reported = "\n".join(line[:400] for line in (ran.stdout + ran.stderr).splitlines())
+    assert ran.returncode == 0, reported

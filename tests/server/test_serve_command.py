@@ -30,11 +30,11 @@ def refused(*arguments):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("served") / "small.askonce"
-    archive = Archive.open(place, create=True)
+    location = tmp_path_factory.mktemp("served") / "small.askonce"
+    archive = Archive.open(location, create=True)
     archive.write([Post("q1", "How do I patch a tube?"), Post("q2", "Which oil for my chain?")])
     archive.close()
-    return place
+    return location
 
 
 def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, served, wait_until):
@@ -62,8 +62,8 @@ def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, serv
 
     with served(folder) as (_, client):
         wait_until(lambda: client.get("/readyz").status_code == 200)
-        found = client.get("/api/similar", params={"q": "zebrafish"}).json()["similar"]
-        assert [hit["id"] for hit in found] == ["q3"]
+        actual = client.get("/api/similar", params={"q": "zebrafish"}).json()["similar"]
+        assert [hit["id"] for hit in actual] == ["q3"]
         line = refused(folder, "--port", "0")  # a second one on the same archive
         assert line.startswith("askonce: ") and "small" in line
         port = client.base_url.port

@@ -56,7 +56,7 @@ def test_nested_broken_and_repeated_notices_in_html(html):
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "retained"),
     [
         ("Possible Duplicate:\nHow do I true a wheel?\nIt rubs.\nBadly.", "It rubs.\nBadly."),
         ("Possible Duplicate:\n\nHow do I?\nIt wobbles\n\nIt rubs.\n\nHelp.", "It rubs.\n\nHelp."),
@@ -78,20 +78,20 @@ def test_nested_broken_and_repeated_notices_in_html(html):
         ("My wheel wobbles [Duplicate] \nIt rubs.", "My wheel wobbles  \nIt rubs."),
     ],
 )
-def test_a_notice_in_text_goes_and_the_rest_stays(text, kept):
-    assert strip_leaks(text) == kept
+def test_a_notice_in_text_goes_and_the_rest_stays(text, retained):
+    assert strip_leaks(text) == retained
 
 
 @pytest.mark.parametrize("html", [INJECTED, ORIGINALS])
 def test_a_notice_goes_after_conversion_too(html):
-    kept = strip_leaks(html_to_text(html))
-    assert kept.endswith("It rubs the pads.")
-    assert "How do I true" not in kept
-    assert "uplicate" not in kept
+    retained = strip_leaks(html_to_text(html))
+    assert retained.endswith("It rubs the pads.")
+    assert "How do I true" not in retained
+    assert "uplicate" not in retained
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "retained"),
     [
         (f'as in <a rel="x" href="{SITE}/questions/12/t">the\n<b>title</b></a>, no', "as in  , no"),
         ("see <a href='/q/12'>this</a> and <a href=//x.org/a/3>that</a>", "see   and"),
@@ -100,8 +100,8 @@ def test_a_notice_goes_after_conversion_too(html):
         ("see bikes.example.com/q/12 or /questions/12/how.", "see   or  ."),
     ],
 )
-def test_a_link_to_a_question_goes_with_its_words(text, kept):
-    assert strip_leaks(text) == kept
+def test_a_link_to_a_question_goes_with_its_words(text, retained):
+    assert strip_leaks(text) == retained
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ PIECES = [piece.replace("_", " ") for piece in PIECES.split()] + ["\n", "\n\n", 
 @given(st.lists(st.sampled_from(PIECES)))
 def test_any_mixture_loses_text_and_gains_none(pieces):
     text = " ".join(pieces)
-    kept = iter(text)
-    assert all(letter in kept for letter in strip_leaks(text).replace(" ", ""))
+    retained = iter(text)
+    assert all(letter in retained for letter in strip_leaks(text).replace(" ", ""))
 
 
 @given(st.text(alphabet="abc .,:;!?()<>[]/\n"))

@@ -22,8 +22,7 @@ class RankerSimilarity(ABC):
 
     @property
     @abstractmethod
-    def ranker(self) -> Ranker:
-        """The ranker behind the adapter."""
+    def ranker(self) -> Ranker: ...
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
         """Score of every query vector with every candidate vector (n, m)."""

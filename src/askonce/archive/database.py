@@ -65,7 +65,6 @@ def open_memory() -> Engine:
 
 
 def open_address(address: str) -> Engine:
-    """A PostgreSQL database by its address."""
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
@@ -90,17 +89,14 @@ def is_address(location: str) -> bool:
 
 
 def is_sqlite(engine: Engine) -> bool:
-    """Whether the archive is a SQLite file, or in memory."""
     return engine.dialect.name == "sqlite"
 
 
 def is_read_only(engine: Engine) -> bool:
-    """Whether ``open_file`` opened the archive for reading only."""
     return is_sqlite(engine) and "uri" in engine.url.query
 
 
 def without_password(location: str) -> str:
-    """A folder or address that is safe to show and log."""
     location = re.sub(r"(://[^:/?#]*):.*@", r"\1:***@", location)
     return re.sub(r"(password=)[^&]*", r"\1***", location)
 
@@ -113,7 +109,6 @@ def reason(engine: Engine, error: DBAPIError) -> str:
 
 
 def unavailable(engine: Engine, name: str, error: DBAPIError) -> ArchiveUnavailable:
-    """A database error as one line for users."""
     return ArchiveUnavailable(f"archive {name!r}: {reason(engine, error)}")
 
 

@@ -14,22 +14,22 @@ from askonce.types import LinkKind, Post
 Format = Literal["jsonl", "beir"]
 
 
-def export(archive: Archive, place: Path, form: Format = "jsonl") -> None:
+def export(archive: Archive, path: Path, form: Format = "jsonl") -> None:
     """Write all posts and links to a new file or folder.
 
     ``jsonl`` is one file, gzipped if its name ends in .gz. ``beir`` is a folder: every post is a
     document with its forum data as metadata; questions with answers or links are queries too;
     ``qrels`` has a table for answers (2 for accepted ones) and for each kind of link.
     """
-    if place.exists():
-        raise AskonceError(f"{str(place)!r} exists; name a new place")
+    if path.exists():
+        raise AskonceError(f"{str(path)!r} exists; name a new path")
     try:
         if form == "beir":
-            _write_beir(archive, place)
+            _write_beir(archive, path)
         else:
-            write_posts(place, chain(archive.iterate(html=True), archive.links()))
+            write_posts(path, chain(archive.iterate(html=True), archive.links()))
     except OSError as error:
-        raise AskonceError(f"cannot write {str(place)!r}: {error.strerror}") from None
+        raise AskonceError(f"cannot write {str(path)!r}: {error.strerror}") from None
 
 
 def _write_beir(archive: Archive, folder: Path) -> None:

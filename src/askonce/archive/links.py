@@ -10,14 +10,12 @@ from askonce.types import Link, LinkKind
 
 
 def all_links(connection: Connection, kind: LinkKind | None) -> list[Link]:
-    """Every link, or every link of one kind."""
     query = select(links) if kind is None else select(links).where(links.c.kind == kind)
     rows = connection.execute(query.order_by(links.c.source, links.c.target, links.c.kind))
     return [Link(row.source, row.target, row.kind) for row in rows]
 
 
 def duplicates_of(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
-    """The question that each question is marked a duplicate of."""
     targets: dict[str, str] = {}
     for chunk in chunks(list(ids)):
         query = (
@@ -31,7 +29,6 @@ def duplicates_of(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
 
 
 def linked(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
-    """The questions that each question is linked with, in either direction."""
     neighbours: dict[str, set[str]] = {}
     for chunk in chunks(list(ids)):
         ends = or_(links.c.source.in_(chunk), links.c.target.in_(chunk))
@@ -44,7 +41,6 @@ def linked(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
 
 
 def originals(connection: Connection, ids: Sequence[str]) -> Mapping[str, str]:
-    """The end of each question's chain of duplicates; a cycle ends where it would close."""
     ends = {question: question for question in ids}
     seen = {question: {question} for question in ids}
     moving = set(ids)

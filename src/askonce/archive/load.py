@@ -4,10 +4,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, TypeVar
+from typing import IO
 
 from askonce.archive.rows import problem
 from askonce.archive.store import Archive
@@ -15,6 +14,7 @@ from askonce.data.formats.jsonl import json_object
 from askonce.data.formats.posts import post_from_json, post_to_json
 from askonce.data.forums import Damaged, Record
 from askonce.errors import AskonceError
+from askonce.index.base import batches
 from askonce.types import Link, Post
 
 BATCH = 2000  # posts per transaction
@@ -26,8 +26,6 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udff
 
 @dataclass
 class Summary:
-    """What an import has done so far."""
-
     added: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -38,16 +36,17 @@ class Summary:
 
     @property
     def posts(self) -> int:
-        """The posts that were read and are now in the archive."""
         return self.added + self.changed + self.unchanged
 
 
-T = TypeVar("T")
-Tell = Callable[[Summary], None]
+OnProgress = Callable[[Summary], None]
 
 
 def load(
-    archive: Archive, records: Iterable[Record], tell: Tell | None = None, strict: bool = False
+    archive: Archive,
+    records: Iterable[Record],
+    on_progress: OnProgress | None = None,
+    strict: bool = False,
 ) -> Summary:
     """Add posts and links, or update those that exist.
 
@@ -58,14 +57,14 @@ def load(
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8") as waiting:
         loading = _Loading(archive, waiting, strict)
         links: list[Link] = []
-        for batch in _batches(loading.sound(records, links), BATCH):
+        for batch in batches(loading.sound(records, links), BATCH):
             loading.write(batch)
-            if tell:
-                tell(loading.summary)
+            if on_progress:
+                on_progress(loading.summary)
         loading.write_waiting()
     loading.write_links(links)
-    if tell:
-        tell(loading.summary)
+    if on_progress:
+        on_progress(loading.summary)
     return loading.summary
 
 
@@ -112,15 +111,13 @@ class _Loading:
         self.summary.unchanged += written.unchanged
 
     def write_waiting(self) -> None:
-        """Write the answers whose questions came later."""
         self.waiting.seek(0)
         posts = (post_from_json(json_object(Path(), line)) for line in self.waiting)
-        for batch in _batches(posts, BATCH):
+        for batch in batches(posts, BATCH):
             self.write(batch, wait=False)
 
     def write_links(self, links: Iterable[Link]) -> None:
-        """Write the links between existing questions."""
-        for batch in _batches(links, BATCH):
+        for batch in batches(links, BATCH):
             ends = [{link.source, link.target} for link in batch]
             kinds = self.archive.kinds(set().union(*ends))
             known = {name for name, kind in kinds.items() if kind == "question"}
@@ -152,9 +149,3 @@ def _cleaned(post: Post) -> Post:
 
 def _about(post: Post, what: str) -> Damaged:
     return Damaged(f"post {post.id[:50]!r}", what)
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch

@@ -8,7 +8,6 @@ from askonce.archive.tables import WITHOUT_HTML, links, posts, revisions
 
 
 def counts(connection: Connection) -> dict[str, int]:
-    """The number of posts and links of each kind."""
     accepted = func.sum(case((posts.c.accepted, 1), else_=0)).label("accepted")
     by_kind = {
         row.kind: row
@@ -36,7 +35,6 @@ def counts(connection: Connection) -> dict[str, int]:
 
 
 def growth(connection: Connection) -> list[tuple[str, int, int]]:
-    """New questions and answers by month; posts without a date are left out."""
     month = func.substr(posts.c.created, 1, 7)
     query = (
         select(month, posts.c.kind, func.count())
@@ -51,7 +49,6 @@ def growth(connection: Connection) -> list[tuple[str, int, int]]:
 
 
 def newest(connection: Connection, limit: int, unanswered: bool) -> list[Row[Any]]:
-    """The latest questions, or the latest without an answer, newest first."""
     query = select(*WITHOUT_HTML).where(posts.c.kind == "question", ~posts.c.deleted)
     if unanswered:
         answers = posts.alias()

@@ -28,7 +28,6 @@ def as_row(post: Post) -> dict[str, Any]:
 
 
 def as_post(row: Row[Any]) -> Post:
-    """The post of a row, with HTML if the row has that column."""
     plain = {name: getattr(row, name) for name in _PLAIN}
     return Post(**plain, tags=tuple(json.loads(row.tags)), html=getattr(row, "html", ""))
 

@@ -5,7 +5,6 @@ transaction, so a crash leaves either the old format or the new one. The way bac
 """
 
 import logging
-import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -17,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from askonce.archive import database
 from askonce.archive.tables import FORMAT, metadata, state
 from askonce.errors import ArchiveUnavailable, AskonceError
+from askonce.files import sync
 
 STEPS = Path(__file__).parent / "migrations"
 OLDEST = 1
@@ -27,21 +27,21 @@ def prepare(engine: Engine, name: str, create: bool = False) -> None:
     """Make sure that the database is an archive of the present format."""
     try:
         with database.for_reading(engine).connect() as connection:
-            found = _format(connection)
-        if found is None:
+            present = _format(connection)
+        if present is None:
             if not create:
                 raise AskonceError(f"{name!r} is not an archive; make one with `askonce import`")
             _create(engine)
             return
     except DBAPIError as error:
         raise database.unavailable(engine, name, error) from error
-    if not OLDEST <= found <= FORMAT:
+    if not OLDEST <= present <= FORMAT:
         raise AskonceError(
-            f"archive {name!r} has format {found}, this version reads {FORMAT}; "
-            + ("update askonce" if found > FORMAT else "import its source again")
+            f"archive {name!r} has format {present}, this version reads {FORMAT}; "
+            + ("update askonce" if present > FORMAT else "import its source again")
         )
-    if found < FORMAT:
-        _upgrade(engine, name, found)
+    if present < FORMAT:
+        _upgrade(engine, name, present)
 
 
 def _format(connection: Connection) -> int | None:
@@ -97,22 +97,14 @@ def _back_up(archive: Path, old: int, task: str) -> Path:
         with closing(sqlite3.connect(archive)) as source, closing(sqlite3.connect(part)) as target:
             source.backup(target)
         shutil.copymode(archive, part)
-        _sync(part)
+        sync(part)
         part.replace(backup)
-        _sync(backup.parent)
+        sync(backup.parent)
     except (OSError, sqlite3.Error) as error:
         part.unlink(missing_ok=True)
         message = f"cannot {task}: no backup at {str(backup)!r} ({error}); nothing was changed"
         raise ArchiveUnavailable(message) from error
     return backup
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _migrate(connection: Connection, old: int, task: str) -> None:

@@ -8,8 +8,6 @@ from askonce.types import Link, Post
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Questions, their answers, and the links between questions."""
-
     name: str
     questions: Mapping[str, Post]
     answers: Mapping[str, Post]
@@ -30,7 +28,6 @@ class Snapshot:
         return sorted(answers, key=lambda a: (not a.accepted, -(a.score or 0), a.id))
 
     def duplicate_of(self, question_id: str) -> str | None:
-        """The earlier question that this one was marked a duplicate of."""
         return self._duplicate_of.get(question_id)
 
     def original(self, question_id: str) -> str:

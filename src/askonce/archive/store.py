@@ -93,7 +93,6 @@ class Archive:
         return cls(engine, None, name)
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     # -- write ------------------------------------------------------------------------------------
@@ -127,7 +126,6 @@ class Archive:
             return int(connection.execute(select(state.c.change)).scalar_one())
 
     def post(self, post_id: str) -> Post | None:
-        """One post, or None."""
         return self.posts([post_id]).get(post_id)
 
     def posts(self, ids: Sequence[str], html: bool = True) -> dict[str, Post]:
@@ -208,12 +206,10 @@ class Archive:
     # -- links ------------------------------------------------------------------------------------
 
     def links(self, kind: LinkKind | None = None) -> list[Link]:
-        """All links between questions, or those of one kind."""
         with self._reading() as connection:
             return links.all_links(connection, kind)
 
     def duplicates_of(self, ids: Sequence[str]) -> dict[str, str]:
-        """The question that each of these is marked a duplicate of."""
         with self._reading() as connection:
             return links.duplicates_of(connection, ids)
 
@@ -230,7 +226,6 @@ class Archive:
     # -- overview ---------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, int]:
-        """The number of posts and links of each kind."""
         with self._reading() as connection:
             return overview.counts(connection)
 

@@ -30,7 +30,6 @@ class Material:
     _words: dict[str, list[str]] = field(default_factory=dict, repr=False)
 
     def words(self, text: str) -> list[str]:
-        """The words of a text; the result is cached."""
         if text not in self._words:
             self._words[text] = TOKENISERS[self.dataset.tokeniser](text)
         return self._words[text]
@@ -42,7 +41,6 @@ class Material:
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        """The words of all candidates with their counts."""
         return Lexicon.build(self.posts, self.dataset.tokeniser)
 
     @cached_property
@@ -64,14 +62,11 @@ class Material:
 
 
 class Baseline(ABC):
-    """Fits a Material, then scores."""
-
     constant: ClassVar[bool] = False  # all scores are equal: report the expectation over ties
     seeded: ClassVar[bool] = False  # another seed gives other scores
 
     @abstractmethod
-    def fit(self, material: Material) -> None:
-        """Count or learn what scoring needs."""
+    def fit(self, material: Material) -> None: ...
 
     @abstractmethod
     def score(self, pool: Pool) -> np.ndarray:

@@ -14,8 +14,7 @@ class Random(Baseline):
 
     constant = True
 
-    def fit(self, material: Material) -> None:
-        """Nothing to learn."""
+    def fit(self, material: Material) -> None: ...
 
     def score(self, pool: Pool) -> np.ndarray:
         return np.zeros(len(pool.candidates))
@@ -28,8 +27,7 @@ class Given(Baseline):
     Equal scores keep the order of the file.
     """
 
-    def fit(self, material: Material) -> None:
-        """Nothing to learn."""
+    def fit(self, material: Material) -> None: ...
 
     def score(self, pool: Pool) -> np.ndarray:
         """Minus the rank in the given order."""

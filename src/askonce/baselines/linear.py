@@ -25,8 +25,7 @@ class LinearBaseline(Baseline):
     seeded = True
 
     @abstractmethod
-    def prepare(self, material: Material) -> None:
-        """Count what the features need."""
+    def prepare(self, material: Material) -> None: ...
 
     @abstractmethod
     def features(self, pool: Pool) -> np.ndarray:
@@ -38,7 +37,6 @@ class LinearBaseline(Baseline):
         """Scores when there are no labels to learn from."""
 
     def classifier(self, seed: int) -> Any:  # noqa: ANN401 - any scikit-learn classifier
-        """The linear model to fit."""
         from sklearn.linear_model import LogisticRegression
 
         return LogisticRegression(class_weight="balanced", random_state=seed, max_iter=1000)

@@ -39,7 +39,6 @@ class BenchData:
 
     @property
     def dev(self) -> str | None:
-        """The split for choices, if the dataset has one."""
         return self.dataset.dev if self.dataset.dev in self.scored else None
 
     @property
@@ -55,7 +54,6 @@ class BenchData:
         }
 
     def largest_pool(self) -> int:
-        """The most candidates of a question that is ranked."""
         pools = [pool for split in self.scored for pool in self.dataset.splits[split]]
         return max((len(pool.candidates) for pool in pools), default=0)
 

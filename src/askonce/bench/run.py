@@ -65,7 +65,7 @@ def _job(
     plan = _plan(bench, data, row, seed)
     return Job(
         str(plan),
-        partial(_work, plan, bench.threads),
+        partial(_run, plan, bench.threads),
         tuple(name for name in after if name in planned),
         partial(_reason_to_skip, bench, data, store, row, seed),
     )
@@ -88,30 +88,22 @@ def _reason_to_skip(bench: Bench, data: BenchData, store: Store, row: Row, seed:
     return None
 
 
-def _work(plan: CellPlan, threads: int | None) -> str:
-    """Run the cell, in a process of its own."""
+def _run(plan: CellPlan, threads: int | None) -> str:
     return outcome_line(run_cell(plan, _epoch_logger(str(plan)), threads))
 
 
 def outcome_line(cell: StoredCell) -> str:
-    """A cell's main metric and time in one line."""
     metric = main_metric(cell.dataset)
     shown = [f"{split} {figures['metrics'][metric]:.4f}" for split, figures in cell.figures.items()]
     return f"{metric} {', '.join(shown)} in {cell.facts['seconds']:.0f} s"
 
 
 def epoch_line(event: Epoch) -> str:
-    """An epoch's figures in one line."""
     perplexities = {key: event.figures[key] for key in PERPLEXITIES if key in event.figures}
     phase = "pre-training, epoch" if perplexities else "epoch"
     texts = [f"{key.replace('_', ' ')} {value:.1f}" for key, value in perplexities.items()]
     texts += [f"dev {key} {event.dev[key]:.4f}" for key in ("MAP", "P@1") if key in event.dev]
     return "  ".join([f"{phase} {event.epoch}", *texts])
-
-
-def reading_line(event: Reading) -> str:
-    """How far a teacher has read, in one line."""
-    return f"read {event.done:,} of {event.total:,} texts"
 
 
 def _epoch_logger(name: str) -> OnEvent:
@@ -123,7 +115,10 @@ def _epoch_logger(name: str) -> OnEvent:
         if not isinstance(event, Epoch | Reading) or time.monotonic() - last < EPOCHS_EVERY:
             return
         last = time.monotonic()
-        line = epoch_line(event) if isinstance(event, Epoch) else reading_line(event)
+        if isinstance(event, Epoch):
+            line = epoch_line(event)
+        else:
+            line = f"read {event.done:,} of {event.total:,} texts"
         sys.stderr.write(f"{name}: {line}\n")
 
     return on_event

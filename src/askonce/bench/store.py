@@ -54,7 +54,6 @@ class StoredCell:
 
     @classmethod
     def read(cls, folder: Path) -> "StoredCell":
-        """The cell of a folder."""
         record = _read(folder / CELL)
         return cls(folder, **{field.name: record[field.name] for field in fields(cls)[1:]})
 
@@ -75,7 +74,6 @@ class StoredCell:
         return json.loads((self.folder / PER_QUERY).read_text("utf-8"))
 
     def values(self, split: str, metric: str) -> dict[str, float]:
-        """One metric by query."""
         column = METRICS.index(metric)
         return {query: values[column] for query, values in self._per_query[split].items()}
 
@@ -103,8 +101,6 @@ class StoredCell:
 
 
 class Store:
-    """A folder of finished cells."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self._datasets: dict[tuple[str, str], Dataset] = {}  # figures share texts
@@ -164,23 +160,19 @@ class Store:
         """Datasets with a finished cell."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells()))
 
-    def cells(self, dataset: str | None = None, model: str | None = None) -> Iterator[StoredCell]:
+    def cells(self, dataset: str = "*") -> Iterator[StoredCell]:
         """Finished cells, sorted by dataset, model and seed."""
-        row = folder_name(model) if model else "*"
-        for path in sorted(self.folder.glob(f"{dataset or '*'}/{row}/[0-9]*/{CELL}")):
+        for path in sorted(self.folder.glob(f"{dataset}/*/[0-9]*/{CELL}")):
             yield StoredCell.read(path.parent)
 
     def cell(self, dataset: str, model: str, seed: int) -> StoredCell | None:
-        """One finished cell, or None."""
         folder = self.cell_folder(dataset, model, seed)
         return StoredCell.read(folder) if (folder / CELL).is_file() else None
 
     def cell_folder(self, dataset: str, model: str, seed: int) -> Path:
-        """The folder of a cell."""
         return self.folder / dataset / folder_name(model) / str(seed)
 
     def qrels(self, dataset: str, split: str) -> Qrels:
-        """The labels of a split."""
         return read_qrels(self.folder / dataset / f"{split}.qrels.gz")
 
     def work_folder(self, dataset: str, model: str, seed: int, settings: object) -> Path:
@@ -207,12 +199,10 @@ class Store:
 
 
 def folder_name(model: str) -> str:
-    """The folder name of a row."""
     return re.sub(r"[^\w.+@=-]", "_", model)
 
 
 def write_json(path: Path, value: object, indent: int | None = 1) -> None:
-    """Write a JSON file atomically."""
     write_atomic(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
 

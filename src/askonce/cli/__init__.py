@@ -68,7 +68,6 @@ for verb in VERBS:
 
 
 def main() -> None:
-    """Entry point of the ``askonce`` program."""
     try:
         app()
     except AskonceError as error:

@@ -70,7 +70,6 @@ def command(
 
 
 def as_json(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> dict[str, Any]:
-    """The hits as ``--json`` prints them."""
     return {
         "similar": [hit.model_dump(exclude={*HTTP_ONLY, "votes"}) for hit in similar],
         "answers": [hit.model_dump(exclude=HTTP_ONLY) for hit in answers],
@@ -78,7 +77,6 @@ def as_json(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> 
 
 
 def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> None:
-    """Print the hits for people."""
     out = console()
     if not similar and not answers:
         out.print("No post shares a word with this question.")

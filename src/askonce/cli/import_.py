@@ -34,7 +34,7 @@ def command(
             show_default=False,
         ),
     ],
-    place: Annotated[
+    path: Annotated[
         Path | None,
         typer.Argument(help="The dump: a file or folder. Not for insuranceqa.", show_default=False),
     ] = None,
@@ -62,13 +62,13 @@ def command(
     name = IMPORTERS.resolve(form)
     if columns and name != "csv":
         raise ConfigError(f"--columns is for csv, not for {name}")
-    source = Source(place, columns=_column_map(columns), code=code)
+    source = Source(path, columns=_column_map(columns), code=code)
     start = time.perf_counter()
     records = IMPORTERS[name](source)
     first = list(islice(records, 1))  # report a wrong path before creating an archive
     archive = Archive.open(into, create=True)
-    with _bar(source) as tell:
-        summary = load(archive, chain(first, records), tell, strict)
+    with _bar(source) as on_progress:
+        summary = load(archive, chain(first, records), on_progress, strict)
     seconds = time.perf_counter() - start
     into = without_password(into)
     result = {"archive": into, "format": name, **asdict(summary), "change": archive.change}
@@ -108,7 +108,7 @@ def _bar(source: "Source") -> Iterator[Callable[["Summary"], None]]:
         def moved(source: "Source") -> None:
             bar.update(task, completed=source.done, total=source.size or None)
 
-        def tell(summary: "Summary") -> None:
+        def on_progress(summary: "Summary") -> None:
             speed = summary.posts / (time.perf_counter() - start)
             text = f"{summary.posts:,} posts, {speed:,.0f}/s"
             bar.update(
@@ -116,7 +116,7 @@ def _bar(source: "Source") -> Iterator[Callable[["Summary"], None]]:
             )
 
         source.moved = moved
-        yield tell
+        yield on_progress
 
 
 def _show(into: str, summary: "Summary", seconds: float) -> None:

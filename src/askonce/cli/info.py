@@ -31,7 +31,6 @@ def command(
 
 
 def describe(archive: "Archive") -> dict[str, Any]:
-    """The description that ``--json`` prints."""
     folder = archive.folder
     return {
         "archive": archive.name,

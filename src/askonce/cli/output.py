@@ -42,7 +42,6 @@ def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - 
 
 
 def first_line(text: str | None) -> str:
-    """The first line of a docstring."""
     return (text or "").strip().partition("\n")[0]
 
 

@@ -13,17 +13,20 @@ from askonce.cli.output import (
     vectors_beside,
     write_json,
 )
-from askonce.cli.training_progress import Changes, Vectors, training_progress
+from askonce.cli.training_progress import (
+    Changes,
+    OutFolder,
+    Vectors,
+    open_recipe,
+    training_progress,
+)
 from askonce.training.events import Phase
 
 
 def command(
     recipe: Annotated[Path, typer.Argument(help="A TOML recipe with a [pretrain] table.")],
     data: DataFolder,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Output folder; else runs/pretrain-DATASET-MODEL."),
-    ] = None,
+    out: OutFolder = None,
     changes: Changes = None,
     vectors: Vectors = None,
     json: JsonFlag = False,
@@ -31,11 +34,9 @@ def command(
     """Pre-train on texts alone, for `askonce train-recipe --start`; a stopped run resumes."""
     from askonce.data.benchmarks import load_dataset
     from askonce.training.pretraining.run import pretrain_recipe
-    from askonce.training.recipe import dataset_of, read_recipe, read_table
+    from askonce.training.recipe import read_table
 
-    chosen = read_recipe(recipe, changes or [])
-    name = dataset_of(chosen, recipe)
-    folder = out or Path("runs") / f"pretrain-{name}-{chosen.model}"
+    chosen, name, folder = open_recipe(recipe, changes, out, "pretrain")
     table = read_table(recipe, "pretrain", changes or []) or {}
     with training_progress() as on_event:
         on_event(Phase(f"reading {name}"))

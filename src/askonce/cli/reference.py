@@ -7,7 +7,6 @@ from askonce.cli.output import first_line
 
 
 def pages() -> dict[str, str]:
-    """The generated pages by file name."""
     return {"cli.md": _commands(), "models.md": _models(), "datasets.md": _datasets()}
 
 
@@ -58,7 +57,6 @@ def _datasets() -> str:
 
 
 def main() -> None:
-    """Write the pages into the folder given as argument."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():

@@ -110,7 +110,7 @@ def _engine(address: str, index: str | None, folder: Path | None) -> "Engine":
     from askonce.engine import Engine
 
     archive = open_archive(address, folder)
-    engine = Engine(archive, archive.folder, _Messages(), index)
+    engine = Engine(archive, _Messages(), index)
     try:
         engine.need_indexes()
     except AskonceError:

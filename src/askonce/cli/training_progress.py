@@ -3,21 +3,38 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from askonce.cli.output import first_process
 from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Reading, Step, ignore
 
+if TYPE_CHECKING:
+    from askonce.training.recipe import Recipe
+
 Changes = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a setting, such as model.dim=200 or train.rate=0.01."),
+]
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", help="Output folder; else runs/VERB-DATASET-MODEL.")
 ]
 Vectors = Annotated[
     Path | None, typer.Option("--vectors", help="Word vectors; else glove* beside the data.")
 ]
 QUIET = ("seconds", "rate")  # figures of an epoch that are in metrics.jsonl only
+
+
+def open_recipe(
+    path: Path, changes: list[str] | None, out: Path | None, verb: str
+) -> tuple["Recipe", str, Path]:
+    """A recipe, the dataset that it names, and the output folder."""
+    from askonce.training.recipe import dataset_of, read_recipe
+
+    recipe = read_recipe(path, changes or [])
+    name = dataset_of(recipe, path)
+    return recipe, name, out or Path("runs") / f"{verb}-{name}-{recipe.model}"
 
 
 @contextmanager

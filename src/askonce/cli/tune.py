@@ -6,28 +6,29 @@ from typing import Annotated
 import typer
 
 from askonce.cli.output import DataFolder, JsonFlag, console, vectors_beside, write_json
-from askonce.cli.training_progress import Changes, Vectors, training_progress
+from askonce.cli.training_progress import (
+    Changes,
+    OutFolder,
+    Vectors,
+    open_recipe,
+    training_progress,
+)
 
 
 def command(
     recipe: Annotated[Path, typer.Argument(help="A TOML file with a [tune] table of ranges.")],
     data: DataFolder,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Number of trials.")] = 20,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; else runs/tune-DATASET-MODEL.")
-    ] = None,
+    out: OutFolder = None,
     changes: Changes = None,
     vectors: Vectors = None,
     json: JsonFlag = False,
 ) -> None:
     """Search the ranges of a recipe on dev; run the same command to resume a search."""
     from askonce.data.benchmarks import load_dataset
-    from askonce.training.recipe import dataset_of, read_recipe
     from askonce.training.tuning import tune
 
-    chosen = read_recipe(recipe, changes or [])
-    name = dataset_of(chosen, recipe)
-    folder = out or Path("runs") / f"tune-{name}-{chosen.model}"
+    _, name, folder = open_recipe(recipe, changes, out, "tune")
     with training_progress() as on_event:
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)

@@ -31,14 +31,10 @@ class Engine:
     """Search over one archive. Threads may share it."""
 
     def __init__(
-        self,
-        archive: Archive,
-        folder: Path | None,
-        on_event: OnEvent | None = None,
-        index: str | None = None,
+        self, archive: Archive, on_event: OnEvent | None = None, index: str | None = None
     ) -> None:
-        self.archive, self._folder = archive, folder
-        self._manager = IndexManager(archive, folder, on_event, index)
+        self.archive = archive
+        self._manager = IndexManager(archive, on_event, index)
         self._overview: tuple[tuple[int, int], dict[str, Any]] | None = None
 
     @classmethod
@@ -66,7 +62,7 @@ class Engine:
         """
         archive = open_archive(str(source), folder)
         try:
-            engine = cls(archive, archive.folder, on_event, index)
+            engine = cls(archive, on_event, index)
         except BaseException:
             archive.close()
             raise
@@ -134,10 +130,7 @@ class Engine:
             searches.need(ranker)
             search = searches.question
             ranked = search.rank(list(map(Query, questions)), ranker, max(k, depth))
-            return [
-                similar_hits(self.archive, search, question, found, k)
-                for question, found in zip(questions, ranked, strict=True)
-            ]
+            return self._similar(search, questions, ranked, k)
 
     def answers_many(
         self, questions: Sequence[str], k: int = 10, ranker: str = "best", votes: bool = False
@@ -161,10 +154,7 @@ class Engine:
             near = search.retrieve(queries, ranker, max(k, DEPTH))
             answers = self._answers(searches, questions, near, k, ranker, votes)
             reranked = search.rerank(queries, near, ranker)
-            similar = (
-                similar_hits(self.archive, search, question, found, k)
-                for question, found in zip(questions, reranked, strict=True)
-            )
+            similar = self._similar(search, questions, reranked, k)
             return list(zip(similar, answers, strict=True))
 
     @contextmanager
@@ -228,22 +218,20 @@ class Engine:
         """Load the latest training, if it is not in service yet; whether it was loaded."""
         return self._manager.refresh_models()
 
-    # -- tell -------------------------------------------------------------------------------------
+    # -- state ------------------------------------------------------------------------------------
 
     @property
     def read_only(self) -> bool:
-        """Whether another process owns the indexes."""
         return self._manager.read_only
 
     def status(self) -> Status:
-        """The state of the indexes and models."""
         return self._manager.status()
 
     def models(self) -> dict[str, Any]:
         """The models in service with their figures on dev, and the training in progress."""
         from askonce.engine.overview import describe_models
 
-        return describe_models(self._folder, self._manager.ready().model, self.status())
+        return describe_models(self.archive.folder, self._manager.ready().model, self.status())
 
     def overview(self, limit: int = 20) -> dict[str, Any]:
         """What the archive holds: counts, likely duplicates, questions with a likely answer."""
@@ -255,6 +243,14 @@ class Engine:
         return self._overview[1]
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _similar(
+        self, search: Search, questions: Sequence[str], ranked: Sequence[Ranked], k: int
+    ) -> list[list[SimilarQuestion]]:
+        return [
+            similar_hits(self.archive, search, question, ranking, k)
+            for question, ranking in zip(questions, ranked, strict=True)
+        ]
 
     def _answers(
         self,
@@ -268,8 +264,8 @@ class Engine:
         lent = [lent_scores(self.archive, ranked) for ranked in near]
         ranked = searches.answer.rank(list(map(Query, questions, lent)), ranker, max(k, DEPTH))
         return [
-            answer_hits(self.archive, searches.answer, question, found, k, votes)
-            for question, found in zip(questions, ranked, strict=True)
+            answer_hits(self.archive, searches.answer, question, ranking, k, votes)
+            for question, ranking in zip(questions, ranked, strict=True)
         ]
 
 

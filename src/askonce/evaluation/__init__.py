@@ -1,6 +1,6 @@
 """Measure rankings: trec_eval's metrics, three protocols, ties, significance."""
 
-from askonce.evaluation.metrics import METRICS, Report, evaluate, random_expectation
+from askonce.evaluation.metrics import METRICS, Report, evaluate
 from askonce.evaluation.significance import (
     Comparison,
     Interval,
@@ -36,7 +36,6 @@ __all__ = [
     "evaluate",
     "pools_to_qrels",
     "pools_to_run",
-    "random_expectation",
     "read_qrels",
     "read_run",
     "summarise",

@@ -1,6 +1,5 @@
 """MAP, MRR, P@1, P@5 and nDCG@10 as trec_eval computes them, for a run against qrels."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -24,11 +23,6 @@ class Report:
     tied_positives: int  # relevant candidates that tie with an irrelevant one
     unanswered: int  # queries that the run lacks; they count as 0
     ignored: int  # queries of the run that the qrels lack
-
-    @property
-    def accuracy(self) -> float:
-        """P@1 under InsuranceQA's name: the share of queries with a correct answer on top."""
-        return self.metrics["P@1"]
 
     def values(self, metric: str) -> dict[str, float]:
         """One metric by query, for significance tests."""
@@ -63,17 +57,6 @@ def evaluate(
         unanswered=len(queries) - len(rankings),
         ignored=sum(query not in qrels for query in run),
     )
-
-
-def random_expectation(
-    qrels: Qrels, candidates: Mapping[str, Iterable[str]], protocol: ProtocolName = "trec"
-) -> Report:
-    """The exact expectation of ranking the candidates of each query at random.
-
-    ``candidates`` are document ids by query, such as a run, whose scores are ignored.
-    """
-    constant = {query: dict.fromkeys(documents, 0.0) for query, documents in candidates.items()}
-    return evaluate(qrels, constant, protocol, ties="expected")
 
 
 def _trec_eval(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:

@@ -3,7 +3,6 @@
 All functions take one metric's values by query, as ``Report.values`` returns them.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,9 +30,7 @@ class Comparison:
 
     name: str
     difference: float  # above 0 if the system is better than the base
-    t_test: float
     randomisation: float
-    t_test_holm: float
     randomisation_holm: float
 
 
@@ -84,19 +81,13 @@ def compare(
     if table.shape[1] < 2:
         raise AskonceError(f"a paired test needs at least 2 queries, found {table.shape[1]}")
     differences = table[1:] - table[0]  # (S, Q)
-    t_test = _paired_t(table)
     randomisation = _sign_flips(differences, flips, seed)
-    columns = (differences.mean(axis=1), t_test, randomisation, holm(t_test), holm(randomisation))
+    columns = (differences.mean(axis=1), randomisation, holm(randomisation))
     rows = np.stack(columns, axis=1).tolist()
     return [Comparison(name, *row) for name, row in zip(others, rows, strict=True)]
 
 
-def summarise(
-    seeds: Sequence[Mapping[str, float]],
-    level: float = 0.95,
-    samples: int = 10_000,
-    seed: int = 0,
-) -> Summary:
+def summarise(seeds: Sequence[Mapping[str, float]]) -> Summary:
     """Mean over seeds and queries; the interval is over queries, of values averaged over seeds."""
     if not seeds:
         raise AskonceError("a summary needs the values of at least one seed")
@@ -105,7 +96,7 @@ def summarise(
     one_query, one_seed = table.shape[1] == 1, table.shape[0] == 1
     return Summary(
         mean=float(by_query.mean()),
-        interval=None if one_query else bootstrap_interval(by_query, level, samples, seed),
+        interval=None if one_query else bootstrap_interval(by_query),
         seeds=table.shape[0],
         spread=None if one_seed else float(table.mean(axis=1).std(ddof=1)),
     )
@@ -137,16 +128,6 @@ def _aligned(systems: Sequence[tuple[str, Mapping[str, float]]]) -> Floats:
     if not np.isfinite(table).all():
         raise AskonceError("values by query hold NaN or infinity")
     return table
-
-
-def _paired_t(table: Floats) -> Floats:  # (1 + S, Q) -> (S,)
-    """Student's paired test of each row against the first; 1 for equal rows."""
-    from scipy import stats
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # about differences without variance
-        p = stats.ttest_rel(table[1:], table[:1], axis=1).pvalue
-    return np.where(np.isnan(p), 1.0, p)
 
 
 def _sign_flips(differences: Floats, flips: int, seed: int) -> Floats:  # (S, Q) -> (S,)

@@ -21,8 +21,6 @@ class IndexUnavailable(AskonceError):
 
 
 class Hit(NamedTuple):
-    """A post that a search found."""
-
     id: str
     score: float
 
@@ -89,16 +87,12 @@ class KeyEncoder(Protocol):
 
 
 class WordIndex(Index, Protocol):
-    """An index by the words of posts."""
-
     @property
     def terms(self) -> Callable[[str], list[str]]:
         """Turns a text into the stemmed words that it is found by."""
 
 
 class KeyIndex(Index, Protocol):
-    """An index by the keys of posts."""
-
     coder: KeyEncoder
 
     def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:

@@ -66,7 +66,6 @@ class Graph:
         return matches.keys.astype(np.int64)  # (c,)
 
     def save(self, path: Path) -> None:
-        """Write the file."""
         self._index.save(str(path))
 
     @classmethod

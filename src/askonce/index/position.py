@@ -42,7 +42,6 @@ def write(folder: Path, content: Mapping[str, object]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder and its parents."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

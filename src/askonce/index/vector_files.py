@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from askonce.files import sync
 from askonce.index import position
 from askonce.index.key_search import Graph, Snapshot
 
@@ -45,23 +46,18 @@ class KeyRows:
         self.keys = self._mapped(rows)
 
     def flush(self) -> None:
-        """Sync the keys to disk."""
         if self._path is not None and self._path.exists():
-            with self._path.open("rb") as stream:
-                os.fsync(stream.fileno())
+            sync(self._path)
 
     def _mapped(self, rows: int) -> np.ndarray:
         return np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
 
 
-def write_at(path: Path, offset: int, content: "bytes | memoryview", sync: bool = False) -> None:
+def write_at(path: Path, offset: int, content: "bytes | memoryview") -> None:
     """Write into a file at an offset; offset 0 creates a missing file."""
     with _opened(path, create=offset == 0) as stream:
         stream.seek(offset)
         stream.write(content)
-        stream.flush()
-        if sync:
-            os.fsync(stream.fileno())
 
 
 def _opened(path: Path, create: bool) -> IO[bytes]:
@@ -74,7 +70,6 @@ def added(ids: Iterable[str]) -> bytes:
 
 
 def removed(ids: Sequence[str]) -> bytes:
-    """The log line for removed posts."""
     return f"{json.dumps(ids)}\n".encode()
 
 
@@ -107,8 +102,6 @@ class Saved:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The content of the files."""
-
     saved: Saved
     store: KeyRows | None
     ids: list[str]
@@ -129,7 +122,6 @@ class VectorFiles:
         return (self.folder / position.FILE).exists() or any(self.folder.glob("keys-*.f32"))
 
     def keys(self, generation: int) -> Path:
-        """The file of keys."""
         return self.folder / f"keys-{generation}.f32"
 
     def load(self) -> Loaded:
@@ -156,7 +148,7 @@ class VectorFiles:
     def write(
         self, before: Saved, change: int, snapshot: Snapshot, store: KeyRows | None, log: bytes
     ) -> Saved:
-        """Write what is new; it is valid once ``position.json`` is replaced."""
+        """Write the new rows; they are valid once ``position.json`` is replaced."""
         graph = snapshot.graph
         saved = replace(
             before,
@@ -169,11 +161,11 @@ class VectorFiles:
         )
         if store is not None:
             store.flush()
-        write_at(self._log(saved), before.log_bytes, log, sync=True)
+        write_at(self._log(saved), before.log_bytes, log)
+        sync(self._log(saved))
         if graph is not None and graph.rows != before.graph_rows:
             graph.save(self._graph(saved))
-            with self._graph(saved).open("rb") as stream:
-                os.fsync(stream.fileno())
+            sync(self._graph(saved))
         position.write(self.folder, self._made_with | {"coder": self._coder} | asdict(saved))
         self._remove_others(saved)
         return saved

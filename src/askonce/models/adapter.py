@@ -44,8 +44,6 @@ class Adapter(Encoder):
 
     @dataclass(frozen=True)
     class Config:
-        """Settings of the adapter."""
-
         dim: int = 384  # of the teacher's vectors; MiniLM has 384, mpnet 768
         hidden: int = 512  # width of the residual layer
         dropout: float = 0.3
@@ -65,7 +63,6 @@ class Adapter(Encoder):
         self.radius = nn.Parameter(torch.tensor(0.5)) if config.space == "hyperbolic" else None
 
     def encode(self, batch: Batch) -> Tensor:
-        """Vectors of texts as queries."""
         return self.encode_side(batch, "query")  # (B, D)
 
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
@@ -83,11 +80,9 @@ class Adapter(Encoder):
         return -distance(query, candidate, RADIUS)
 
     def query_key(self, vectors: Tensor) -> Tensor:
-        """Keys whose inner products order as ``similarity`` does."""
         return super().query_key(vectors) if self.radius is None else query_key(vectors)
 
     def candidate_key(self, vectors: Tensor) -> Tensor:
-        """Keys to put in an inner-product index."""
         if self.radius is None:
             return super().candidate_key(vectors)
         return candidate_key(vectors, RADIUS)

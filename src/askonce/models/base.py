@@ -54,7 +54,6 @@ class States:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the tensors take."""
         return sum(part.nbytes for part in (*self.per_word.values(), *self.per_text.values()))
 
     def select(self, rows: Tensor) -> "States":

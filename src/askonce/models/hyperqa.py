@@ -39,8 +39,6 @@ TABLE_ROWS = 8192  # projected at a time, to save memory
 
 @dataclass(frozen=True)
 class BagConfig:
-    """Settings of every model of the family."""
-
     dim: int = 300  # d, tuned in 100 to 400 (section 4.3.3); 300 gives the 90K of table 3
     # eq. 2 sums, so nearly every text leaves the ball. Ablations: "mean" divides by the length,
     # which helps only where word norms are below one; "learned" divides by a temperature
@@ -50,8 +48,6 @@ class BagConfig:
 
 @dataclass(frozen=True)
 class BagEncoderConfig(BagConfig):
-    """Settings of the encoders of the family."""
-
     score: Score = "linear"  # eq. 6 and the alternatives that section 3.5 names
 
 

@@ -87,29 +87,21 @@ class LanguageModel(nn.Module):
     The padding row stands for the end of a text in both directions. Word vectors are fixed, so that
     the weights fit a model that reads the same vectors.
     Questions and answers share one vocabulary; the paper has one for each.
-
-    ``leaky`` predicts each word from both states at that word, as eq. 11 is printed: perplexity 1
-    without having learned the language. Both directions then report this one prediction.
     """
 
-    def __init__(
-        self, words: EmbeddingInit, hidden: int = 100, layers: int = 2, leaky: bool = False
-    ) -> None:
+    def __init__(self, words: EmbeddingInit, hidden: int = 100, layers: int = 2) -> None:
         super().__init__()
         size = len(words.vectors)
         self.words = WordEmbedding(words.vectors)
         self.recurrence = DirectionalLSTM(self.words.dim, hidden, layers)
-        self.next_word = frequency_softmax(2 * hidden if leaky else hidden, size)
-        self.previous_word = None if leaky else frequency_softmax(hidden, size)
+        self.next_word = frequency_softmax(hidden, size)
+        self.previous_word = frequency_softmax(hidden, size)
         normal_weights(self)
 
     def losses(self, view: View) -> LanguageLosses:
         """Losses of both directions on these texts; empty texts are ignored."""
         real, ids = view.real, view.ids  # (B, T)
         states = self.recurrence(self.words(view), view.lengths)[real]  # (N, 2H)
-        if self.previous_word is None:
-            both = -self.next_word(states, ids[real]).output.sum()
-            return LanguageLosses(both, both, len(states))
         right, left = states.chunk(2, dim=-1)  # (N, H) each
         after = F.pad(ids[:, 1:], (0, 1), value=PAD)[real]  # (N,)
         before = F.pad(ids[:, :-1], (1, 0), value=PAD)[real]  # (N,)

@@ -13,8 +13,6 @@ from askonce.text.batch import Batch, View
 
 @dataclass(frozen=True)
 class PairConfig:
-    """Settings that every pair model takes."""
-
     overlap: bool = False  # add the four standardised word-overlap features to the last layer
     flags: bool = False  # add to each word vector whether the partner text has the word
     train_words: bool = False  # update the word vectors

@@ -38,8 +38,6 @@ POOLINGS = {"max": masked_max, "mean": masked_mean}
 
 @dataclass(frozen=True)
 class SiameseConfig:
-    """Settings that every encoder of the family takes."""
-
     similarity: Similarity = "cosine"  # section 4.3: GESD gave no gain
     dropout: float = 0.3  # on the pooled vectors, section 3.1; the rate is not printed
     train_words: bool = True  # section 4.1: word vectors are parameters too
@@ -187,8 +185,6 @@ class QueryAttention(nn.Module):
 
 @dataclass(frozen=True)
 class AttentiveConfig(PairConfig):
-    """Settings that both attentive models take."""
-
     similarity: Similarity = "cosine"  # section 4.3: GESD gave no gain
     pooling: Literal["max", "mean"] = "max"  # row N; rows L and M have the mean
     dropout: float = 0.3  # on the pooled vectors, section 3.1; the rate is not printed

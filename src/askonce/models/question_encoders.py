@@ -4,7 +4,6 @@ Word vectors are multiplied by idf and read by the layers, states are normalised
 vectors of title and body are averaged. Unknown words are left out, as in the authors' code.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
@@ -53,6 +52,7 @@ class QuestionEncoder(Encoder):
 
     Config: ClassVar[type[QuestionConfig]]
     config: QuestionConfig
+    cell: type[Cell]  # of models whose layers have no settings but the dimension
 
     def __init__(self, config: QuestionConfig, words: EmbeddingInit) -> None:
         super().__init__()
@@ -65,9 +65,9 @@ class QuestionEncoder(Encoder):
         dims = [self.words.dim] + [config.dim] * (config.depth - 1)
         self.layers = nn.ModuleList(self.layer(dim) for dim in dims)
 
-    @abstractmethod
     def layer(self, input_dim: int) -> Cell:
         """A new layer of this model's kind; decoders use it too."""
+        return self.cell(input_dim, self.config.dim)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -154,15 +154,10 @@ class LSTM(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        """Settings of the LSTM encoder."""
-
         dim: int = 240  # table 3
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2
 
-    config: Config
-
-    def layer(self, input_dim: int) -> Cell:
-        return LSTMCell(input_dim, self.config.dim)
+    cell = LSTMCell
 
 
 @MODELS.add("gru")
@@ -171,15 +166,10 @@ class GRU(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        """Settings of the GRU encoder."""
-
         dim: int = 280  # table 3
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2
 
-    config: Config
-
-    def layer(self, input_dim: int) -> Cell:
-        return GRUCell(input_dim, self.config.dim)
+    cell = GRUCell
 
 
 @MODELS.add("cnn")
@@ -188,8 +178,6 @@ class CNN(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        """Settings of the CNN encoder."""
-
         dim: int = 667  # table 3
         order: int = 3  # table 3, width of the filters
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2

@@ -23,8 +23,6 @@ class RCNN(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        """Settings of RCNN."""
-
         order: int = 2  # table 3, n-grams of the filters
         gate: Literal["vector", "scalar", "constant"] = (
             "vector"  # scalar: figure 4; constant: Lei 2015

@@ -68,7 +68,6 @@ class Serving:
 
     @property
     def fusion(self) -> Fusion:
-        """How the stages are fused."""
         return Fusion(self.how, self.weights)
 
 
@@ -130,7 +129,6 @@ def new_folder(archive: Path) -> Path:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a training run."""
     path = folder / MANIFEST
     if not path.is_file():
         raise AskonceError(f"no {MANIFEST} in {str(folder)!r}; train again")

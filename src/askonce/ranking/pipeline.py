@@ -75,7 +75,9 @@ class Search:
         self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
     ) -> list[Ranked]:
         """Rank by all stages but the pair model."""
-        return [self.serving.fusion.join(found) for found in self.find(queries, ranker, depth)]
+        return [
+            self.serving.fusion.join(candidates) for candidates in self.find(queries, ranker, depth)
+        ]
 
     def find(
         self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
@@ -86,7 +88,7 @@ class Search:
         keys = np.empty((len(queries), 0))
         if vectors is not None:
             keys = vectors.coder.query_keys([query.text for query in queries])  # (Q, K)
-        found = []
+        candidates = []
         for row, query in enumerate(queries):
             indexes: dict[str, IndexQuery] = {}
             if BM25 in stages:
@@ -97,8 +99,8 @@ class Search:
                 indexes[VECTORS] = IndexQuery(
                     partial(vectors.search_key, keys[row]), partial(vectors.score_key, keys[row])
                 )
-            found.append(self._prefer_title(query, gather(query, indexes, depth)))
-        return found
+            candidates.append(self._prefer_title(query, gather(query, indexes, depth)))
+        return candidates
 
     def _prefer_title(self, query: Query, found: Candidates) -> Candidates:
         """Raise BM25's score of candidates whose title is the first line of the query.
@@ -143,11 +145,11 @@ class Search:
         ]
         scores = np.asarray(self.pair.predict(pairs), dtype=float) if pairs else np.empty(0)
         ends = np.cumsum([len(head) for head in heads])[:-1]
-        found = []
+        candidates = []
         for one, head, values in zip(ranked, heads, np.split(scores, ends), strict=True):
-            kept = one.only(head)
-            found.append(Candidates(kept.ids, kept.stages | {PAIR: values}))
-        return found
+            best = one.only(head)
+            candidates.append(Candidates(best.ids, best.stages | {PAIR: values}))
+        return candidates
 
     def score_documents(self, query: str, documents: Sequence[str]) -> list[float]:
         """A score for each of these documents, which need not be in the archive."""

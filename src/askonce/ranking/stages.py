@@ -39,7 +39,6 @@ class Ranked(Candidates):
         return {name: float(values[rank]) for name, values in self.stages.items()}
 
     def only(self, ids: Sequence[str]) -> Candidates:
-        """The candidates with these ids."""
         row_of = {post_id: row for row, post_id in enumerate(self.ids)}
         rows = [row_of[post_id] for post_id in ids]
         return Candidates(list(ids), {name: values[rows] for name, values in self.stages.items()})
@@ -72,7 +71,7 @@ def gather(query: Query, indexes: Mapping[str, IndexQuery], depth: int) -> Candi
         name: [hit for hit in index.search(depth + len(barred)) if hit.id not in barred][:depth]
         for name, index in indexes.items()
     }
-    ids = sorted({*lent, *(hit.id for found in hits.values() for hit in found)})
+    ids = sorted({*lent, *(hit.id for of_index in hits.values() for hit in of_index)})
     stages = {}
     for name, index in indexes.items():
         scores = dict(hits[name])

@@ -19,7 +19,7 @@ class VoteWeights:
     accepted: float
 
     def bonus(self, score: int | None, accepted: bool) -> float:
-        """What is added for these votes; negative for an answer with more votes against it."""
+        """The bonus for these votes; negative for an answer with more votes against it."""
         return self.votes * doublings(score) + (self.accepted if accepted else 0.0)
 
 

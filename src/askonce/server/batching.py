@@ -41,7 +41,6 @@ class Batcher(Generic[Key, Result]):
         return await result
 
     def close(self) -> None:
-        """Stop the threads."""
         self._executor.shutdown()
 
     def _start(self) -> None:

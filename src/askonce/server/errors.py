@@ -39,14 +39,12 @@ _TAGS = ("one", "many")  # of ``OneOrMany``; pydantic reports them as if they we
 def error_response(
     status: int, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """An error response."""
     kind, _ = STATUSES.get(status, ("error", ""))
     content = {"error": {"type": kind, "message": message}}
     return JSONResponse(content, status, headers=dict(headers) if headers else None)
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Give every error the same shape."""
     app.exception_handler(HTTPException)(_http_error)
     app.exception_handler(RequestValidationError)(_validation_error)
     app.exception_handler(AskonceError)(_askonce_error)

@@ -41,7 +41,6 @@ class Metrics:
         self.registry.register(_State(engine, lanes))
 
     def text(self) -> bytes:
-        """All metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
 

@@ -95,7 +95,6 @@ class Service:
         self.settings.keys.check(request, scope)
 
     def close(self) -> None:
-        """Stop the worker threads."""
         self._batcher.close()
 
     def _answer(self, options: AskOptions, questions: Sequence[str]) -> Sequence[Any]:

@@ -28,7 +28,6 @@ class TokenIds(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Number of words."""
         return len(self.title) + len(self.body)
 
 
@@ -91,7 +90,6 @@ class Batch:
 
     @cached_property
     def text(self) -> View:
-        """Title and body as one text."""
         return View.of([post.text for post in self.posts]).to(self.device)
 
     @cached_property

@@ -57,5 +57,4 @@ class Lexicon:
         return [self.numbers(text) if isinstance(text, Post) else self.line(text) for text in texts]
 
     def batch(self, posts: Sequence[Post]) -> Batch:
-        """Posts as one batch."""
         return Batch(self.read(posts))

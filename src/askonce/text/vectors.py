@@ -18,8 +18,6 @@ _DIGIT = re.compile("[0-9]")
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """One vector per word."""
-
     words: list[str]
     matrix: np.ndarray  # (V, E), float32
 
@@ -29,7 +27,6 @@ class WordVectors:
 
     @property
     def dim(self) -> int:
-        """The length of a vector."""
         return self.matrix.shape[1]
 
     @cached_property

@@ -90,7 +90,6 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read what :meth:`save` wrote."""
         if not path.is_file():
             raise DataError(path, "a vocabulary", "nothing at this path")
         lines = numbered_lines(path)

@@ -57,7 +57,6 @@ class GroupBatch:
         return values.new_zeros(self.mask.shape).masked_scatter(self.mask, values)
 
     def to(self, device: torch.device | str) -> "GroupBatch":
-        """The same groups on another device."""
         return GroupBatch(
             Batch(self.queries.posts, device),
             Batch(self.candidates.posts, device),

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from askonce.errors import AskonceError, DataError
-from askonce.files import replacing
+from askonce.files import replacing, sync
 
 FORMAT = 1
 STATE, TENSORS = "state.json", "tensors.safetensors"
@@ -28,8 +28,6 @@ Record = dict[str, Any]  # one epoch of the history
 
 @dataclass
 class Progress:
-    """How far a training has come."""
-
     epoch: int = 0  # the last one finished
     best_epoch: int = 0
     best_value: float = -math.inf
@@ -72,7 +70,6 @@ def save_weights(path: Path, model: nn.Module) -> None:
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
-    """Read what ``save_weights`` wrote."""
     model.load_state_dict(load_file(path))
 
 
@@ -93,7 +90,7 @@ def save(
             save_file(_tensors(model, optimizer), new / TENSORS)
             (new / STATE).write_text(json.dumps(state), "utf-8")
             for name in (TENSORS, STATE):
-                _to_disk(new / name)
+                sync(new / name)
             if folder.exists():
                 shutil.rmtree(old, ignore_errors=True)
                 os.replace(folder, old)
@@ -185,9 +182,3 @@ def _restore(optimizer: torch.optim.Optimizer, tensors: Mapping[str, torch.Tenso
             state.setdefault(int(index), {})[name] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-
-def _to_disk(path: Path) -> None:
-    """Flush a file, since a rename may reach the disk before the content of what it renames."""
-    with path.open("rb") as stream:
-        os.fsync(stream.fileno())

@@ -1,33 +1,4 @@
-"""The epoch loop that every training uses: fine-tuning, pre-training, transformers.
-
-A training subclasses ``Learner`` and calls ``run_epochs``::
-
-    class Regression(Learner[Point]):
-        name = "regression"
-
-        def __init__(self, points: Sequence[Point], folder: Path) -> None:
-            self.module = nn.Linear(8, 1)
-            self.optimizer = torch.optim.Adam(self.module.parameters(), lr=1e-3)
-            self.fabric = alone()
-            self.identity = {"points": len(points)}
-            ...
-
-        def batches(self, epoch):
-            return shuffled_batches(self.points, 32, seed=epoch)
-
-        def step(self, own, batch):
-            loss = squared_errors(self.module, own).sum()
-            return Loss(loss / len(batch), float(loss.detach()), len(own))
-
-        def measure(self):
-            metrics = evaluate(self.module)
-            return Measurement(metrics["MAP"], {"dev": metrics})
-
-        def save(self, record):
-            save_weights(self.folder / "best.safetensors", self.module)
-
-    progress = run_epochs(Regression(...), EpochSettings(epochs=10, patience=3), folder)
-"""
+"""The epoch loop that every training uses: fine-tuning, pre-training, transformers."""
 
 import json
 import math
@@ -63,8 +34,6 @@ Stop = Callable[[], bool]  # asked after each epoch whether to end the run
 
 @dataclass(frozen=True)
 class EpochSettings:
-    """How long to train."""
-
     epochs: int
     patience: int  # epochs of training without a better measurement before stopping
     seed: int = 1

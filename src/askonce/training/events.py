@@ -67,4 +67,4 @@ OnEvent = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """For trainings that nobody watches."""
+    """For trainings without a listener."""

@@ -39,8 +39,6 @@ OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """The ranker of the best epoch, and the history of all epochs."""
-
     ranker: Ranker
     progress: Progress
 
@@ -142,13 +140,11 @@ class FineTuning(Learner[Group]):
         return Loss(loss, float(loss.detach()) * len(batch), len(own))
 
     def measure(self) -> Measurement:
-        """Rank dev."""
         self._ranker.model.prepare()
         metrics = dev_report(self._ranker, self._dev, self._dataset).metrics
         return Measurement(metrics[self._config.watch], {"dev": metrics})
 
     def save(self, record: Record) -> None:
-        """Save the ranker with its dev figures."""
         figures = {f"dev {name}": round(value, 4) for name, value in record["dev"].items()}
         self._ranker.card = {"dataset": self._recipe.dataset, "epoch": record["epoch"], **figures}
         self._ranker.save(self._folder)
@@ -178,7 +174,7 @@ def rate(config: TrainSettings, epoch: int) -> float:
 
 
 def halved(rate: float, epoch: int, every: int) -> float:
-    """The rate, halved after every so many epochs."""
+    """The rate, halved after every ``every`` epochs."""
     return float(rate * 0.5 ** ((epoch - 1) // every))
 
 

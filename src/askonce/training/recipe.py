@@ -80,8 +80,6 @@ class TrainSettings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One model on one dataset."""
-
     model: str
     dataset: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # the model's own settings

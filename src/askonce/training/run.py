@@ -74,7 +74,6 @@ def run_recipe(
 
 
 def has(dataset: Dataset, role: Role) -> bool:
-    """Whether the dataset has a split of this role."""
     return getattr(dataset, role) in dataset.splits
 
 

@@ -209,7 +209,7 @@ def test_broken_plain_folder_names_the_line(tmp_path, files, message):
         ),
     ],
 )
-def test_broken_folder_of_ours_names_the_place(tmp_path, file, content, message):
+def test_broken_folder_of_ours_names_the_file_and_line(tmp_path, file, content, message):
     write_beir(Dataset("d", {"dev": (Pool(Post("1"), (Post("2"),), (1,)),)}), tmp_path)
     (tmp_path / file).write_text(content)
     with pytest.raises(DataError, match=re.escape(message)):
@@ -220,9 +220,9 @@ def test_writer_refuses_unsafe_names_and_full_folders(tmp_path):
     with pytest.raises(AskonceError, match=r"split '\.\./x' is no file name"):
         write_beir(Dataset("d", {"../x": ()}), tmp_path)
     (tmp_path / "precious").write_text("")
-    for place in (tmp_path, tmp_path / "precious"):
+    for location in (tmp_path, tmp_path / "precious"):
         with pytest.raises(AskonceError, match="is no empty folder; choose a new one"):
-            write_beir(Dataset("d", {}), place)
+            write_beir(Dataset("d", {}), location)
     with pytest.raises(AskonceError, match="two posts of one id"):
         write_beir(Dataset("d", {}, corpus=(Post("1"), Post("1"))), tmp_path / "new")
 

@@ -136,9 +136,9 @@ def test_any_text_survives_quoting(table):
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.csv").write_bytes(stream.getvalue().encode())
         pools = load_dataset("csv", folder).split("train")
-    found = {
+    actual = {
         (pool.query.title, post.body): label
         for pool in pools
         for post, label in zip(pool.candidates, pool.labels, strict=True)
     }
-    assert found == table
+    assert actual == table

@@ -257,7 +257,7 @@ def test_package_pools_do_not_start_with_the_right_answer(tmp_path, monkeypatch)
         pool.labels.index(1)
         for pool in load_dataset("insuranceqa-package", tmp_path).splits["train"]
     ]
-    assert all(places.count(place) == pytest.approx(100, abs=30) for place in range(4))
+    assert all(places.count(location) == pytest.approx(100, abs=30) for location in range(4))
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,9 @@ def test_no_link_is_a_negative(travel):
 @pytest.mark.data
 def test_order_does_not_betray_the_labels(travel):
     places = [
-        place / len(pool.labels)
+        location / len(pool.labels)
         for pool in travel.split("test")
-        for place, label in enumerate(pool.labels)
+        for location, label in enumerate(pool.labels)
         if label
     ]
     assert sum(places) / len(places) == pytest.approx(0.5, abs=0.03)

@@ -45,10 +45,10 @@ def test_counts_are_the_published_ones(data_folder):
 def test_neither_order_nor_ids_tell_where_in_the_document_a_sentence_was(data_folder):
     dataset = load_dataset("wikiqa", data_folder / "wikiqa")
     places = [
-        (place + 0.5) / len(pool.candidates)
+        (location + 0.5) / len(pool.candidates)
         for pools in dataset.splits.values()
         for pool in pools
-        for place, label in enumerate(pool.labels)
+        for location, label in enumerate(pool.labels)
         if label
     ]
     assert sum(places) / len(places) == pytest.approx(0.5, abs=0.02)  # as published: 0.31

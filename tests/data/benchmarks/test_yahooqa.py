@@ -77,7 +77,7 @@ def test_right_answers_come_first_in_the_file_but_not_in_the_pools(tmp_path):
     split = {f"q{n}": [["a", 1], ["b", 0], ["c", 0], ["d", 0]] for n in range(400)}
     dataset = load_dataset("yahooqa", write(tmp_path, DATA | {"train": split}))
     places = [pool.labels.index(1) for pool in dataset.splits["train"]]
-    assert all(places.count(place) == pytest.approx(100, abs=30) for place in range(4))
+    assert all(places.count(location) == pytest.approx(100, abs=30) for location in range(4))
     for pool in dataset.splits["train"]:
         names = [post.id for post in pool.candidates]
         assert names == sorted(names)

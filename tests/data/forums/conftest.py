@@ -11,11 +11,11 @@ def imported():
     """Import into a new archive in memory, and once more, which must change nothing."""
     opened = []
 
-    def run(form, place, strict=False, **options):
+    def run(form, location, strict=False, **options):
         archive = Archive.in_memory()
         opened.append(archive)
-        summary = load(archive, read(form, place, **options), strict=strict)
-        again = load(archive, read(form, place, **options))
+        summary = load(archive, read(form, location, **options), strict=strict)
+        again = load(archive, read(form, location, **options))
         assert (again.added, again.changed, again.unchanged) == (0, 0, summary.added)
         assert (again.damaged, again.links) == (summary.damaged, summary.links)
         assert (
@@ -28,5 +28,5 @@ def imported():
         archive.close()
 
 
-def read(form, place, **options):
-    return IMPORTERS[form](Source(place and Path(place), **options))
+def read(form, location, **options):
+    return IMPORTERS[form](Source(location and Path(location), **options))

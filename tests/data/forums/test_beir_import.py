@@ -49,13 +49,13 @@ def test_documents_and_queries_become_questions_unless_they_say_otherwise(import
     assert archive.links() == [Link("query-1", "1"), Link("query-2", "1", "related")]
     assert summary.unknown_links == 1
     assert summary.damaged == 3
-    told = "\n".join(summary.examples)
-    assert "test.tsv, line 6: expected 3 columns" in told
-    assert "corpus.jsonl, line 5: expected 'text': a text" in told
-    assert "post '4': an answer needs 'parent'" in told
+    reported = "\n".join(summary.examples)
+    assert "test.tsv, line 6: expected 3 columns" in reported
+    assert "corpus.jsonl, line 5: expected 'text': a text" in reported
+    assert "post '4': an answer needs 'parent'" in reported
 
 
-def test_a_missing_file_is_told(folder):
+def test_a_missing_file_is_reported(folder):
     (folder / "queries.jsonl").unlink()
     with pytest.raises(AskonceError, match=r"no queries\.jsonl"):
         list(IMPORTERS["beir"](Source(folder)))

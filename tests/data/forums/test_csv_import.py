@@ -174,7 +174,7 @@ def test_no_input_crashes(content, with_header):
         archive.close()
 
 
-def test_a_header_of_several_lines_is_told_on_one(tmp_path):
+def test_a_header_of_several_lines_is_reported_on_one(tmp_path):
     (tmp_path / "t.csv").write_bytes(b'qior*"a ""b""";"Lc\nd\x00"\n')  # found by fuzzing
     with pytest.raises(AskonceError, match=r"title or body among .*, Lc d; name one") as caught:
         list(IMPORTERS["csv"](Source(tmp_path / "t.csv")))

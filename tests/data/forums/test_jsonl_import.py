@@ -100,7 +100,7 @@ def test_control_characters_go_and_all_other_text_stays(imported, tmp_path):
     assert post.title == post.body == "abcd\te\r\nf\u200b\u00adg é 🚲"
 
 
-def test_an_empty_file_and_a_folder_are_told(tmp_path):
+def test_an_empty_file_and_a_folder_are_reported(tmp_path):
     (tmp_path / "a.jsonl").write_text("")
     with pytest.raises(DataError, match="at least one line, found 'an empty file'"):
         list(IMPORTERS["jsonl"](Source(tmp_path / "a.jsonl")))

@@ -144,10 +144,10 @@ def test_every_packing_gives_the_same(imported, dump, pack):
 
 
 def test_reading_says_how_far_it_is(dump):
-    told = []
-    source = Source(dump, moved=lambda source: told.append((source.done, source.size)))
+    reported = []
+    source = Source(dump, moved=lambda source: reported.append((source.done, source.size)))
     list(IMPORTERS["stackexchange"](source))
-    assert told[-1][0] == told[-1][1] > 0
+    assert reported[-1][0] == reported[-1][1] > 0
 
 
 def test_links_alone_make_no_archive(dump):
@@ -156,7 +156,7 @@ def test_links_alone_make_no_archive(dump):
         next(IMPORTERS["stackexchange"](Source(dump)))
     with pytest.raises(AskonceError, match="nothing at"):
         next(IMPORTERS["stackexchange"](Source(dump / "nowhere")))
-    with pytest.raises(AskonceError, match="name the place"):
+    with pytest.raises(AskonceError, match="name the file or folder"):
         next(IMPORTERS["stackexchange"](Source()))
 
 
@@ -328,22 +328,22 @@ def test_no_damage_is_fatal(data):
 @pytest.mark.data
 def test_the_links_of_a_real_site(data_folder):
     path = data_folder / "travel_se_links" / "PostLinks.xml.gz"
-    found = list(_records(Source(), path, link_of))
-    assert not [record for record in found if isinstance(record, Damaged)]
-    kinds = [link.kind for link in found]
+    actual = list(_records(Source(), path, link_of))
+    assert not [record for record in actual if isinstance(record, Damaged)]
+    kinds = [link.kind for link in actual]
     assert (kinds.count("duplicate"), kinds.count("related")) == (1404, 5044)
-    assert found[0] == Link("28", "25", "related")
+    assert actual[0] == Link("28", "25", "related")
 
 
 @pytest.mark.data
-def test_a_real_folder_without_posts_is_told(data_folder, tmp_path):
+def test_a_real_folder_without_posts_is_reported(data_folder, tmp_path):
     shutil.copy(data_folder / "travel_se_links" / "PostLinks.xml.gz", tmp_path)
     with pytest.raises(AskonceError, match=r"no Posts\.xml"):
         list(IMPORTERS["stackexchange"](Source(tmp_path)))
 
 
 @pytest.mark.parametrize("encoding", ["utf-x", "utf-7", "rot13", "idna"])  # found by fuzzing
-def test_an_encoding_that_is_none_is_told(tmp_path, encoding):
+def test_an_unknown_encoding_is_reported(tmp_path, encoding):
     declared = f'<?xml version="1.0" encoding="{encoding}"?><posts><row Id="1"/></posts>'
     (tmp_path / "Posts.xml").write_text(declared)
     with pytest.raises(DataError, match="expected XML in UTF-8"):

@@ -12,8 +12,6 @@ Range = tuple[float, float]
 
 
 class Span(NamedTuple):
-    """A piece of text, possibly marked."""
-
     text: str
     mark: Literal["", "bold", "under"] = ""
 
@@ -44,8 +42,6 @@ class Table(Block):
 
 @dataclass(frozen=True)
 class Plot(Block):
-    """A chart that matplotlib draws."""
-
     kind = "plot"
     chart: Chart
 

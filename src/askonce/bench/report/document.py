@@ -58,13 +58,11 @@ def blocks(
 
 
 def html_page(store: Store, parts: Sequence[Block]) -> str:
-    """The whole page."""
     page = _environment().get_template("page.html.j2")
     return page.render(**_front(store), contents=_contents(parts), blocks=parts)
 
 
 def block_html(block: Block) -> str:
-    """The content of one block."""
     return _environment().get_template("block.html.j2").render(block=block)
 
 

@@ -54,7 +54,6 @@ INK = "#010203"  # stands for the text colour of the page until the SVG is writt
 
 @singledispatch
 def draw(chart: Chart) -> Figure:
-    """The chart as a figure of matplotlib."""
     raise TypeError(f"no chart: {chart!r}")
 
 
@@ -81,9 +80,9 @@ def _bar_chart(chart: BarChart) -> Figure:
     figure, axes = _figure(WIDTH, 21 * len(chart.bars) + 30, left=340, right=110, top=20, bottom=5)
     axes.set(title=chart.title, xticks=[])
     axes.grid(visible=False)
-    places = range(len(chart.bars))
+    positions = range(len(chart.bars))
     drawn = axes.barh(
-        places,
+        positions,
         [max(bar.value, 0.0) for bar in chart.bars],
         height=14 / 21,
         color=[COLOURS[bar.highlighted] for bar in chart.bars],
@@ -91,7 +90,7 @@ def _bar_chart(chart: BarChart) -> Figure:
     axes.bar_label(drawn, [bar.text for bar in chart.bars], padding=6)
     for rectangle, bar in zip(drawn, chart.bars, strict=True):
         _tip(rectangle, f"{bar.name}: {bar.text}")
-    axes.set_yticks(places, [bar.name for bar in chart.bars])
+    axes.set_yticks(positions, [bar.name for bar in chart.bars])
     axes.set_ylim(len(chart.bars) - 0.5, -0.5)
     axes.set_xlim(0, max([bar.value for bar in chart.bars if bar.value > 0], default=1.0))
     return figure
@@ -126,9 +125,9 @@ def _scatter_chart(chart: ScatterChart) -> Figure:
         (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
         _tip(drawn, f"{dot.name}: {dot.y:.4f} at {dot.x:,.0f}")
     _set_ticks(axes, x, y)
-    places = axes.transData.transform([(dot.x, dot.y) for dot in chart.dots]).tolist()
-    for dot, place, height in zip(chart.dots, places, label_heights(places), strict=True):
-        _label(axes, dot.name, (dot.x, dot.y), (place[0] + 9, height), KINDS[dot.kind])
+    positions = axes.transData.transform([(dot.x, dot.y) for dot in chart.dots]).tolist()
+    for dot, (x, _), height in zip(chart.dots, positions, label_heights(positions), strict=True):
+        _label(axes, dot.name, (dot.x, dot.y), (x + 9, height), KINDS[dot.kind])
     kinds = [kind for kind in KINDS if any(dot.kind == kind for dot in chart.dots)]
     handles = [axes.plot([], [], "o", color=KINDS[kind], label=kind)[0] for kind in kinds]
     figure.legend(handles=handles, loc="upper right", bbox_to_anchor=(1, 0.96))
@@ -203,12 +202,12 @@ def separated(heights: Sequence[float], limit: float) -> list[float]:
     return placed
 
 
-def label_heights(places: Sequence[tuple[float, float]]) -> list[float]:
+def label_heights(positions: Sequence[tuple[float, float]]) -> list[float]:
     """Heights at which the labels of nearby points do not cover each other."""
     taken: list[tuple[float, float]] = []
-    heights = [0.0] * len(places)
-    for n in sorted(range(len(places)), key=lambda n: -places[n][1]):
-        x, y = places[n]
+    heights = [0.0] * len(positions)
+    for n in sorted(range(len(positions)), key=lambda n: -positions[n][1]):
+        x, y = positions[n]
         while any(abs(x - a) < 150 and abs(y - b) < LABEL_GAP for a, b in taken):
             y -= 2
         taken.append((x, y))
@@ -288,13 +287,13 @@ def _draw_cloud(axes: Axes, cloud: Cloud) -> None:
 
 
 def _label(
-    axes: Axes, name: str, point: tuple[float, float], place: tuple[float, float], colour: str
+    axes: Axes, name: str, point: tuple[float, float], position: tuple[float, float], colour: str
 ) -> None:
-    """A name at a place in pixels, with a thin line from the point it belongs to."""
+    """A name at a position in pixels, with a thin line from the point it belongs to."""
     axes.annotate(
         name,
         point,
-        place,
+        position,
         textcoords="figure points",
         va="center",
         annotation_clip=False,

@@ -31,15 +31,13 @@ class Scene:
 
     @property
     def name(self) -> str:
-        """The dataset's name."""
         return self.table.dataset
 
     def results(self, *models: str) -> list[Result]:
         """The row to show for each of these models: the variant with the fewest changes."""
-        return [found[0] for model in models if (found := results_of(self.table, model))]
+        return [results[0] for model in models if (results := results_of(self.table, model))]
 
     def opened(self, *models: str) -> "list[tuple[Result, Ranker]]":
-        """The same with their rankers."""
         pairs = ((result, ranker_of(result)) for result in self.results(*models))
         return [(result, ranker) for result, ranker in pairs if ranker is not None]
 
@@ -70,12 +68,11 @@ def scenes(store: Store, *models: str) -> Iterator[Scene]:
 
 def results_of(table: ResultTable, model: str) -> list[Result]:
     """The rows with a ranker of this model, those with the fewest changes to a recipe first."""
-    found = [r for r in table.results if model_of(r) == model and r.first.ranker is not None]
-    return sorted(found, key=lambda result: (result.model.count("@"), result.model))
+    results = [r for r in table.results if model_of(r) == model and r.first.ranker is not None]
+    return sorted(results, key=lambda result: (result.model.count("@"), result.model))
 
 
 def model_of(result: Result) -> str | None:
-    """The registered name of a trained row's model."""
     return recipe_of(result).get("model")
 
 
@@ -96,7 +93,6 @@ def ranker_of(result: Result) -> "Ranker | None":
 
 
 def best_first(results: Sequence[Result], metric: str) -> list[Result]:
-    """Rows by their mean on test."""
     return sorted(results, key=lambda result: (-result.mean(metric), result.model))
 
 
@@ -124,7 +120,6 @@ def answer_weights(
 
 
 def right_answer(pool: Pool) -> Post:
-    """The first right candidate."""
     return next(c for c, label in zip(pool.candidates, pool.labels, strict=True) if label > 0)
 
 

@@ -12,8 +12,6 @@ from askonce.types import ProtocolName
 
 @dataclass(frozen=True)
 class Published:
-    """One printed number."""
-
     value: float
     source: str  # paper and table
     elsewhere: str | None = None

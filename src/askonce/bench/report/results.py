@@ -28,37 +28,30 @@ class Result:
 
     @property
     def dataset(self) -> str:
-        """The dataset."""
         return self.cells[0].dataset
 
     @property
     def model(self) -> str:
-        """The name of the row."""
         return self.cells[0].model
 
     @property
     def kind(self) -> str:
-        """The kind of row."""
         return self.cells[0].kind
 
     @property
     def protocol(self) -> str:
-        """Which queries count."""
         return str(self.cells[0].figures[self.split]["protocol"])
 
     @property
     def queries(self) -> int:
-        """How many queries count."""
         return int(self.cells[0].figures[self.split]["queries"])
 
     @property
     def seeds(self) -> int:
-        """How many runs the means are over."""
         return len(self.cells)
 
     @property
     def first(self) -> StoredCell:
-        """The cell of the lowest seed."""
         return min(self.cells, key=lambda cell: cell.seed)
 
     @cached_property
@@ -70,7 +63,6 @@ class Result:
         }
 
     def mean(self, metric: str) -> float:
-        """A metric's mean over seeds and queries."""
         return fmean(cell.figures[self.split]["metrics"][metric] for cell in self.cells)
 
     def by_query(self, metric: str) -> dict[str, float]:
@@ -79,7 +71,6 @@ class Result:
         return {query: fmean(seed[query] for seed in values) for query in values[0]}
 
     def dev(self, metric: str) -> float | None:
-        """A metric on dev."""
         values = [
             figures["metrics"][metric]
             for cell in self.cells
@@ -104,7 +95,6 @@ class Result:
         return median(seconds) if seconds else None
 
     def paper(self, metric: str) -> Published | None:
-        """The published number."""
         return published(self.dataset, self.protocol, self.model, metric)
 
     def paper_text(self, metric: str) -> str:
@@ -126,12 +116,10 @@ class ResultTable:
 
     @property
     def metric(self) -> str:
-        """The metric by which rows are compared."""
         return main_metric(self.dataset)
 
     @property
     def title(self) -> str:
-        """Dataset, split, number of questions and protocol."""
         first = self.results[0]
         return (
             f"{self.dataset} · {self.split} · {first.queries:,} questions · "
@@ -157,7 +145,6 @@ class ResultTable:
         return 1 if comparison.difference > 0 else -1
 
     def best(self, metric: str) -> float:
-        """The highest mean."""
         return max(result.mean(metric) for result in self.results)
 
 

@@ -1,6 +1,6 @@
 """Trained rows as variants of recipes: what a name changes, and the resulting settings."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import stdev
@@ -8,10 +8,6 @@ from typing import Any
 
 from askonce.bench.report.results import LEVEL, Result, ResultTable
 from askonce.evaluation import compare
-
-ENCODERS = ("cnn", "lstm", "gru", "rcnn")  # the question encoders of Lei et al.
-ENCODER_METRICS = ("MAP", "MRR", "P@1", "P@5")
-Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -22,7 +18,6 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Its whole name."""
         return self.result.model
 
     @property
@@ -38,7 +33,6 @@ class Variant:
 
     @property
     def model(self) -> str:
-        """The model of the recipe."""
         return str(self._settings["recipe"]["model"])
 
     @property
@@ -63,7 +57,6 @@ class Variant:
 
     @property
     def splits(self) -> dict[str, list[int]]:
-        """Questions and candidates of each split."""
         return dict(self.result.cells[0].settings["data"])
 
     @property
@@ -112,25 +105,3 @@ def differs(one: Result, other: Result, metric: str) -> bool:
         return False
     (comparison,) = compare(values, {other.model: others})
     return comparison.randomisation < LEVEL
-
-
-def encoder_variants(
-    table: ResultTable, key: Callable[[Variant], Key], *settings: str
-) -> dict[Key, Result]:
-    """Question encoders that change only these settings and pre-training, by a key."""
-    by_key: dict[Key, Result] = {}
-    for variant in variants(table):
-        if variant.model in ENCODERS and variant.only_changes("pretrain", *settings):
-            by_key.setdefault(key(variant), variant.result)
-    return dict(sorted(by_key.items(), key=lambda item: (ENCODERS.index(item[0][0]), item[0])))
-
-
-def count_prefix(keys: Iterable[Key], prefix: Key) -> int:
-    """How many keys start with the prefix."""
-    return sum(key[: len(prefix)] == prefix for key in keys)
-
-
-def encoder_values(result: Result, marks: str) -> list[str]:
-    """All metrics, the first with marks, and the paper's number."""
-    first, *others = (with_deviation(result, metric) for metric in ENCODER_METRICS)
-    return [first + marks, *others, result.paper_text("MAP")]

@@ -40,8 +40,6 @@ class Outcome:
 
 
 class Row(ABC):
-    """Anything that ranks pools."""
-
     kind: ClassVar[Kind]
     seeded: bool = True  # another seed gives other scores
     label: str  # its name, also in the store and in tables
@@ -51,8 +49,7 @@ class Row(ABC):
         """All that decides the scores besides data and seed, as plain values."""
 
     @abstractmethod
-    def run(self, task: Task) -> Outcome:
-        """Train and score."""
+    def run(self, task: Task) -> Outcome: ...
 
     def tidy(self, folder: Path) -> None:
         """Remove files from the cell's folder that are only needed to resume."""
@@ -75,7 +72,6 @@ def scored(
 
 
 def need_texts(row: Row, data: BenchData) -> None:
-    """Raise if the dataset was read without texts."""
     for split in data.scored:
         pools = data.dataset.splits[split]
         if pools and not any(post.text for pool in pools[:10] for post in pool.candidates):

@@ -12,8 +12,6 @@ READ_NO_TEXT = ("random", "given")
 
 
 class BaselineRow(Row):
-    """A baseline of ``askonce models``."""
-
     kind = "baseline"
 
     def __init__(self, name: str) -> None:
@@ -22,11 +20,9 @@ class BaselineRow(Row):
         self.seeded = self._kind.seeded
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """The name and the source of word vectors."""
         return {"baseline": self.label, "vectors": vectors.name if vectors else None}
 
     def run(self, task: Task) -> Outcome:
-        """Fit, then score pool by pool."""
         if self.label not in READ_NO_TEXT:
             need_texts(self, task.data)
         ranker = self._kind()

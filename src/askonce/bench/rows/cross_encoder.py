@@ -59,12 +59,10 @@ class CrossEncoderRow(Row):
         self.label, self._name = label, name
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """Which weights, and how they are tuned."""
         tuning = as_dict(QUICK if quick else CrossSettings())
         return {"checkpoint": self._name or MINILM, "tuning": tuning}
 
     def run(self, task: Task) -> Outcome:
-        """Fine-tune on the training pools, keep the epoch that is best on dev, then score."""
         need_texts(self, task.data)
         config = replace(QUICK if task.quick else CrossSettings(), seed=task.seed)
         torch.manual_seed(task.seed)  # of the new head
@@ -167,13 +165,11 @@ class _CrossEncoder(Learner[Group]):
         return Loss(loss / len(batch), float(loss.detach()), len(own))
 
     def measure(self) -> Measurement:
-        """Rank a sample of dev."""
         run = pools_to_run(self._dev, self.scorer.score(self._dev))
         metrics = evaluate(pools_to_qrels(self._dev), run, "drop_no_pos").metrics
         return Measurement(metrics[self._task.data.watch], {"dev": metrics})
 
     def save(self, record: Record) -> None:
-        """Save the weights."""
         save_weights(self._folder / BEST, self.module)
 
 

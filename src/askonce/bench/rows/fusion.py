@@ -35,7 +35,6 @@ class FusionRow(Row):
         return {"parts": parts, "kinds": list(KINDS), "weights": list(WEIGHTS)}
 
     def run(self, task: Task) -> Outcome:
-        """Fuse the stored runs of the parts."""
         dev = task.data.dev
         if dev is None:
             raise AskonceError(

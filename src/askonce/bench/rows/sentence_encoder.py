@@ -28,11 +28,9 @@ class SentenceRow(Row):
         self.label, self._name = label, name
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """The checkpoint."""
         return {"sentence_encoder": self._name}
 
     def run(self, task: Task) -> Outcome:
-        """Encode each text once, then compare."""
         need_texts(self, task.data)
         teacher = load_teacher(self._name)
         texts: set[str] = set()

@@ -42,7 +42,6 @@ class Record:
         return str(value) if type(value) is int else self.text(key)
 
     def items(self, key: str) -> list[Any]:
-        """A required list."""
         value = self.values.get(key)
         if not isinstance(value, list):
             raise self.error(f"{key!r}: a list", value if key in self.values else "nothing")

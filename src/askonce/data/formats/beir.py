@@ -35,7 +35,6 @@ def qrels_files(folder: Path) -> list[Path]:
 
 
 def judgements(stream: Stream) -> Iterator[Judgement | DataError]:
-    """The rows of a table of judgements."""
     rows = csv_rows(stream)
     header = next(rows, (1, []))
     if isinstance(header, DataError):
@@ -54,7 +53,6 @@ def judgements(stream: Stream) -> Iterator[Judgement | DataError]:
 
 
 def write_judgements(path: Path, rows: Iterable[tuple[str, str, int]]) -> None:
-    """Write a table of judgements."""
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
         writer.writerow(HEADER)
@@ -62,7 +60,6 @@ def write_judgements(path: Path, rows: Iterable[tuple[str, str, int]]) -> None:
 
 
 def document(post: Post) -> dict[str, Any]:
-    """A post as a line of ``corpus.jsonl``."""
     metadata = post_to_json(post)
     for name in ("id", "title", "body"):
         metadata.pop(name, None)

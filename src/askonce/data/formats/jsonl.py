@@ -34,7 +34,6 @@ def read_objects(path: Path, may_be_empty: bool = False) -> Iterator[Record]:
 
 
 def json_object(path: Path, text: str, line: int | None = None) -> Record:
-    """One JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -31,14 +31,12 @@ def post_to_json(post: Post) -> dict[str, Any]:
 
 
 def to_json(record: Post | Link) -> dict[str, Any]:
-    """A post or link as an object."""
     if isinstance(record, Post):
         return post_to_json(record)
     return {"kind": "link", "source": record.source, "target": record.target, "link": record.kind}
 
 
 def from_json(record: Record, code: bool = True) -> Post | Link:
-    """The post or link of an object."""
     is_link = record.values.get("kind") == "link"
     return _link_from_json(record) if is_link else post_from_json(record, code)
 

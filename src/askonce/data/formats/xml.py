@@ -141,7 +141,6 @@ def line_of(element: Element) -> int:
 
 
 def attribute(path: Path, element: Element, name: str) -> str:
-    """The value of a required attribute."""
     value = element.get(name)
     if value is None:
         raise DataError(

@@ -24,7 +24,6 @@ class Damaged:
 
     @classmethod
     def of(cls, error: DataError) -> "Damaged":
-        """The record that an error is about."""
         line = "" if error.line is None else f", line {error.line}"
         where = f"{error.path}{line}"
         return cls(where, str(error).removeprefix(f"{where}: "))

@@ -42,7 +42,7 @@ def read(source: Source) -> Iterator[Record]:
     document that it is. Relevant pairs of questions become duplicates, those of ``related.tsv``
     links of that kind.
     """
-    folder = source.need_place("a BEIR folder")
+    folder = source.need_path("a BEIR folder")
     if not folder.is_dir():
         raise AskonceError(f"{str(folder)!r} is a file; expected a BEIR folder")
     corpus, queries = need(folder, "corpus.jsonl"), need(folder, "queries.jsonl")

@@ -18,7 +18,7 @@ def read(source: Source) -> Iterator[Record]:
     All answers are correct, so all are marked accepted. Questions that share an answer ask the same
     in other words: the answer belongs to the first, and the others are linked to it as duplicates.
     """
-    home = source.place or package_folder()
+    home = source.path or package_folder()
     owners: dict[str, str] = {}  # answer -> its question
     links: dict[tuple[str, str], None] = {}
     for split in _SPLITS:

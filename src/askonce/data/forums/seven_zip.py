@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def members(path: Path) -> list[str]:
-    """The names of the files in a 7z archive."""
     with _opened(path) as archive:
         return archive.getnames()
 
@@ -29,7 +28,7 @@ def unpack(source: Source, path: Path, member: str, folder: Path) -> Path:
         if size > shutil.disk_usage(folder).free:
             raise AskonceError(
                 f"{member} of {path.name} needs {size:,} bytes in {str(folder.parent)!r}; "
-                "make room there, or name a larger place in TMPDIR"
+                "make room there, or set TMPDIR to a larger disk"
             )
         source.size += size
         target = folder / Path(member).name

@@ -13,24 +13,24 @@ from askonce.files import Stream, open_stream
 class Source:
     """The path of a dump, the options of its import, and its progress."""
 
-    place: Path | None = None
+    path: Path | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  # our field -> the column of a CSV
     code: bool = True  # whether blocks of code stay in a post's plain text
     moved: Callable[["Source"], None] | None = None  # called whenever ``done`` grew
     size: int = 0  # bytes to read, as far as known
     done: int = 0
 
-    def need_place(self, what: str) -> Path:
+    def need_path(self, what: str) -> Path:
         """The path, which must be given and exist."""
-        if self.place is None:
-            raise AskonceError(f"name the place to import from: {what}")
-        if not self.place.exists():
-            raise AskonceError(f"nothing at {str(self.place)!r}; expected {what}")
-        return self.place
+        if self.path is None:
+            raise AskonceError(f"name the file or folder to import from: {what}")
+        if not self.path.exists():
+            raise AskonceError(f"nothing at {str(self.path)!r}; expected {what}")
+        return self.path
 
     def need_file(self, what: str) -> Path:
         """The path, which must be a file."""
-        path = self.need_place(what)
+        path = self.need_path(what)
         if not path.is_file():
             raise AskonceError(f"{str(path)!r} is a folder; expected {what}")
         return path
@@ -40,7 +40,6 @@ class Source:
         self.size += sum(path.stat().st_size for path in paths)
 
     def advance(self, count: int) -> None:
-        """Report that so many more bytes were read."""
         self.done += count
         if self.moved is not None:
             self.moved(self)

@@ -26,8 +26,6 @@ _TAG = re.compile(r"[^<>|\s]+")  # <a><b>, and |a|b| since 2024
 
 
 class Tables(NamedTuple):
-    """The files of a dump that are read."""
-
     posts: Path
     links: Path | None
 
@@ -128,19 +126,19 @@ def _accepted(source: Source, posts: Path) -> set[str]:
 @contextmanager
 def _tables(source: Source) -> Iterator[Tables]:
     """The files to read, unpacked where needed; temporary files are removed afterwards."""
-    place = source.need_place(_WHAT)
+    path = source.need_path(_WHAT)
     with TemporaryDirectory(prefix="askonce-") as temporary:
-        posts = _table(source, place, "Posts.xml", Path(temporary))
+        posts = _table(source, path, "Posts.xml", Path(temporary))
         if posts is None:
-            raise AskonceError(f"no Posts.xml, .gz or .7z in {str(place)!r}; expected {_WHAT}")
-        yield Tables(posts, _table(source, place, "PostLinks.xml", Path(temporary)))
+            raise AskonceError(f"no Posts.xml, .gz or .7z in {str(path)!r}; expected {_WHAT}")
+        yield Tables(posts, _table(source, path, "PostLinks.xml", Path(temporary)))
 
 
-def _table(source: Source, place: Path, name: str, temporary: Path) -> Path | None:
-    folder = place if place.is_dir() else place.parent
-    packed = sorted(folder.glob("*.7z")) if place.is_dir() else [place]
-    if place.suffix != ".7z" and (path := find(folder, name)):
-        return path
+def _table(source: Source, path: Path, name: str, temporary: Path) -> Path | None:
+    folder = path if path.is_dir() else path.parent
+    packed = sorted(folder.glob("*.7z")) if path.is_dir() else [path]
+    if path.suffix != ".7z" and (table := find(folder, name)):
+        return table
     for archive in packed:
         if archive.suffix != ".7z":
             continue

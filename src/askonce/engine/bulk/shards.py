@@ -67,7 +67,6 @@ class ShardFolder:
         self.folder = folder
 
     def missing(self, shards: list[Shard]) -> list[Shard]:
-        """The shards that are not encoded yet."""
         return [shard for shard in shards if not self._path(shard).exists()]
 
     def write(self, shard: Shard, content: bytes) -> None:

@@ -39,7 +39,6 @@ def follow(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event:
 
 
 def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event: OnEvent) -> None:
-    """Apply the changes of the archive to the indexes of one kind of posts."""
     for index in indexes:
         if not len(index) and archive.change - index.position > FAR_BEHIND:
             fill(archive, kind, index, on_event)

@@ -26,7 +26,6 @@ class Loader:
     on_event: OnEvent
 
     def lexical(self, kind: PostKind) -> WordIndex:
-        """The BM25 index of a kind of posts."""
         return self._open(
             f"the index of {kind}s", lambda rebuild: self.storage.words(kind, rebuild)
         )
@@ -91,7 +90,6 @@ class Loader:
 
 
 def load_coder(encoder: str, models: Path) -> KeyEncoder:
-    """The encoder that a manifest names."""
     from askonce.key_encoders import RankerKeys, SentenceKeys
     from askonce.ranker import Ranker
 

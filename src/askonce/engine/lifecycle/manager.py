@@ -45,23 +45,16 @@ class Searches:
             raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
 
     def indexes(self) -> list[Index]:
-        """Every index of both kinds."""
         return [*self.question.indexes(), *self.answer.indexes()]
 
 
 class IndexManager:
     """The searches of one archive. Queries borrow them; one thread at a time changes them."""
 
-    def __init__(
-        self,
-        archive: Archive,
-        folder: Path | None,
-        on_event: OnEvent | None = None,
-        index: str | None = None,
-    ) -> None:
-        self.archive, self._folder = archive, folder
+    def __init__(self, archive: Archive, on_event: OnEvent | None, index: str | None) -> None:
+        self.archive, self._folder = archive, archive.folder
         self._on_event: OnEvent = on_event or (lambda event: None)
-        path = folder / "index" if folder else None
+        path = archive.folder / "index" if archive.folder else None
         self._lock = Lock(path / "lock") if path else None
         self.read_only = not self._lock.acquire() if self._lock else False
         storage = index_storage(index, path, archive.name, not self.read_only)
@@ -76,7 +69,6 @@ class IndexManager:
         self._refused: str | None = None  # the model folder that could not be loaded
 
     def need_indexes(self) -> None:
-        """Raise an error if another process owns the indexes, or they cannot be written."""
         if self.read_only and self._lock is not None:
             raise self._lock.refusal(f"the indexes of {self.archive.name!r}")
 
@@ -85,7 +77,6 @@ class IndexManager:
         self._loader.storage.clear()
 
     def start(self, background: bool) -> None:
-        """Open the indexes and bring them up to date; with ``background``, keep them so."""
         self._searches = self._open()
         if background:
             self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
@@ -105,7 +96,6 @@ class IndexManager:
         return Searches(Search(self.archive, question), Search(self.archive, answer))
 
     def close(self) -> None:
-        """Stop following the archive, save, drain running queries, release the lock."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -124,7 +114,6 @@ class IndexManager:
         self.archive.close()
 
     def refresh(self) -> None:
-        """Bring the indexes up to date with the archive."""
         searches = self._searches
         if searches is None or self._rebuilding:
             return
@@ -139,7 +128,6 @@ class IndexManager:
             self._warn(error)
 
     def refresh_models(self) -> bool:
-        """Load the latest training, if it is not in service yet; whether it was loaded."""
         models = current(self._folder) if self._folder else None
         searches = self.ready()
         if models is None or models.name in (searches.model, self._refused):
@@ -154,7 +142,6 @@ class IndexManager:
         return True
 
     def status(self) -> Status:
-        """The state of the indexes and models."""
         searches = self._searches
         position = 0
         posts = 0

@@ -94,12 +94,17 @@ class MilvusCollection(ABC):
         self._milvus.close()
 
     @abstractmethod
-    def _create(self) -> None:
-        """Create the collection."""
+    def _create(self) -> None: ...
 
     @abstractmethod
-    def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]:
-        """The rows of these posts."""
+    def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]: ...
+
+    def _schema(self) -> Any:  # noqa: ANN401 - pymilvus has no types
+        from pymilvus import DataType
+
+        schema = self._milvus.client.create_schema()
+        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
+        return schema
 
     def _put(self, rows: list[dict[str, Any]]) -> None:
         """Write at most BATCH rows."""
@@ -183,7 +188,6 @@ def as_id(key: str) -> str:
 
 
 def one_of(ids: Iterable[str]) -> str:
-    """A filter for these posts."""
     keys = ", ".join(f'"{as_key(post_id)}"' for post_id in ids)
     return f"id in [{keys}]"
 

@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 
 from askonce.index.base import Hit, KeyEncoder, best_first, finite_keys
-from askonce.index.milvus.collection import (
-    BATCH,
-    LONGEST_ID,
-    TIES,
-    MilvusCollection,
-    as_id,
-    as_key,
-    one_of,
-)
+from askonce.index.milvus.collection import BATCH, TIES, MilvusCollection, as_id, as_key, one_of
 from askonce.types import Post
 
 FORMAT = 1
@@ -75,8 +67,7 @@ class MilvusKeys(MilvusCollection):
     def _create(self) -> None:
         from pymilvus import DataType
 
-        schema = self._milvus.client.create_schema()
-        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
+        schema = self._schema()
         dim = self.coder.query_keys(["a word"]).shape[1]
         schema.add_field("key", DataType.FLOAT_VECTOR, dim=dim)
         # exact; for more speed, replace the index with the tools of Milvus

@@ -9,16 +9,8 @@ import numpy as np
 from askonce.index.base import Hit, best_first
 from askonce.index.lexical import MAX_QUERY_WORDS, Stems
 from askonce.index.milvus.client import MAX_RESULTS, WRITE_SECONDS
-from askonce.index.milvus.collection import (
-    BATCH,
-    LONGEST_ID,
-    TIES,
-    MilvusCollection,
-    as_id,
-    as_key,
-    one_of,
-)
-from askonce.types import Post, TokeniserName
+from askonce.index.milvus.collection import BATCH, TIES, MilvusCollection, as_id, as_key, one_of
+from askonce.types import Post
 
 FORMAT = 1
 K1, B = 1.2, 0.75  # as in the embedded index
@@ -30,11 +22,9 @@ _PLAIN = re.compile("[a-z0-9]+")
 class MilvusWords(MilvusCollection):
     """Posts by their words, which our tokeniser chooses and Milvus weights by BM25."""
 
-    def __init__(
-        self, address: str, name: str, tokeniser: TokeniserName = "words", writer: bool = True
-    ) -> None:
-        self.terms = Stems(tokeniser)
-        made = {"kind": "words", "format": FORMAT, "tokeniser": tokeniser}
+    def __init__(self, address: str, name: str, writer: bool = True) -> None:
+        self.terms = Stems()
+        made = {"kind": "words", "format": FORMAT, "tokeniser": "words"}
         super().__init__(address, name, made, writer)
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
@@ -61,8 +51,7 @@ class MilvusWords(MilvusCollection):
     def _create(self) -> None:
         from pymilvus import DataType, Function, FunctionType
 
-        schema = self._milvus.client.create_schema()
-        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
+        schema = self._schema()
         # analysers leave words of plain letters and digits unchanged; "standard" exists everywhere
         schema.add_field(
             "text",

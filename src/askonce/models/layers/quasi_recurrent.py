@@ -97,7 +97,6 @@ class GatedMean(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        """Gradients of z and of the gates of every stream."""
         z, *rest = ctx.saved_tensors
         count, sizes = len(rest) // 2, [len(step) for step in ctx.weight]
         grad_z, grad_gates = torch.zeros_like(z), [torch.empty_like(g) for g in rest[:count]]

@@ -18,7 +18,6 @@ class BiLSTM(nn.Module):
 
     @property
     def output_dim(self) -> int:
-        """Length of a word's state."""
         return 2 * self.forwards.hidden_size
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:

@@ -17,7 +17,6 @@ class WordEmbedding(nn.Module):
 
     @property
     def dim(self) -> int:
-        """Length of a word vector."""
         return self.weight.shape[1]
 
     def forward(self, view: View) -> Tensor:

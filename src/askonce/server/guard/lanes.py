@@ -20,7 +20,7 @@ class LaneSettings:
 
     concurrency: int  # at most this many run
     queue: int  # at most this many wait
-    timeout: float  # seconds in the queue before a 503; a late response helps nobody
+    timeout: float  # seconds in the queue before a 503; a late response is useless
     target_seconds: float = math.inf  # when a request takes longer, concurrency decreases
     min_concurrency: int = 2  # never shed below this
 

@@ -1,7 +1,7 @@
 """Routes that answer questions."""
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
 
@@ -47,43 +47,29 @@ Votes = Annotated[bool, Query(description="Prefer upvoted and accepted answers."
 
 
 def ask_routes(service: Service) -> APIRouter:
-    """Similar questions, answers, both, and explanations."""
     router = APIRouter(route_class=service.route("read", service.queries), tags=["ask"])
 
     @router.get("/api/similar", summary="Find similar questions")
     async def similar(q: Question, k: Results = 10, ranker: RankerName = "best") -> SimilarResponse:
         """Questions in the archive that match best, best first."""
-        started, question = time.perf_counter(), _required(q)
-        hits = await service.ask(question, AskOptions("similar", k, ranker))
-        return SimilarResponse.model_construct(
-            query=question, ranker=ranker, took_ms=_elapsed_ms(started), similar=hits
-        )
+        hits, shared = await _asked(service, q, AskOptions("similar", k, ranker))
+        return SimilarResponse.model_construct(**shared, similar=hits)
 
     @router.get("/api/answers", summary="Find answers")
     async def answers(
         q: Question, k: Results = 10, ranker: RankerName = "best", votes: Votes = False
     ) -> AnswersResponse:
         """Answers in the archive that match best, by their own text and by their question's."""
-        started, question = time.perf_counter(), _required(q)
-        hits = await service.ask(question, AskOptions("answers", k, ranker, votes))
-        return AnswersResponse.model_construct(
-            query=question, ranker=ranker, took_ms=_elapsed_ms(started), answers=hits
-        )
+        hits, shared = await _asked(service, q, AskOptions("answers", k, ranker, votes))
+        return AnswersResponse.model_construct(**shared, answers=hits)
 
     @router.get("/api/ask", summary="Find similar questions and answers")
     async def ask(
         q: Question, k: Results = 10, ranker: RankerName = "best", votes: Votes = False
     ) -> AskResponse:
         """Similar questions and answers in one call."""
-        started, question = time.perf_counter(), _required(q)
-        similar, answers = await service.ask(question, AskOptions("ask", k, ranker, votes))
-        return AskResponse.model_construct(
-            query=question,
-            ranker=ranker,
-            took_ms=_elapsed_ms(started),
-            similar=similar,
-            answers=answers,
-        )
+        (similar, answers), shared = await _asked(service, q, AskOptions("ask", k, ranker, votes))
+        return AskResponse.model_construct(**shared, similar=similar, answers=answers)
 
     @router.post("/api/duplicates", summary="Check whether a draft was asked before")
     async def duplicates(draft: Draft) -> DuplicatesResponse:
@@ -113,6 +99,13 @@ def ask_routes(service: Service) -> APIRouter:
         return RankersResponse(rankers=service.engine.rankers())
 
     return router
+
+
+async def _asked(service: Service, q: str, options: AskOptions) -> tuple[Any, dict[str, Any]]:
+    """The hits, and the fields that all responses share."""
+    started, question = time.perf_counter(), _required(q)
+    hits = await service.ask(question, options)
+    return hits, {"query": question, "ranker": options.ranker, "took_ms": _elapsed_ms(started)}
 
 
 def _required(text: str) -> str:

@@ -22,7 +22,6 @@ from askonce.text.sanitise import clean_text
 
 
 def model_routes(service: Service) -> APIRouter:
-    """Embeddings, re-ranking, overview and models."""
     router = APIRouter(route_class=service.route("read", service.bulk), tags=["models"])
 
     @router.post("/v1/embeddings", summary="Embed texts")

@@ -29,7 +29,6 @@ PostId = Annotated[str, Path(description="The post's id.", examples=["q002"])]
 
 
 def read_routes(service: Service) -> APIRouter:
-    """Read one post."""
     router = APIRouter(route_class=service.route("read", service.queries), tags=["posts"])
 
     @router.get(ONE_POST, summary="Read a post with its answers")
@@ -41,7 +40,6 @@ def read_routes(service: Service) -> APIRouter:
 
 
 def write_routes(service: Service) -> APIRouter:
-    """Add, edit and delete posts."""
     router = APIRouter(route_class=service.route("write", service.writes), tags=["posts"])
 
     @router.post("/api/posts", status_code=201, summary="Add or replace posts")

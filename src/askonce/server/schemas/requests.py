@@ -148,7 +148,6 @@ class EmbeddingsRequest(BaseModel):
 
     @property
     def texts(self) -> list[str]:
-        """The input as a list."""
         return [self.input] if isinstance(self.input, str) else self.input
 
 
@@ -177,5 +176,4 @@ class RerankRequest(BaseModel):
 
     @property
     def texts(self) -> list[str]:
-        """The documents as plain texts."""
         return [item if isinstance(item, str) else item.text for item in self.documents]

@@ -7,9 +7,9 @@ from typing import Literal
 from askonce.data.benchmarks.pools import stable_hash
 from askonce.errors import AskonceError
 from askonce.ranking.manifest import TaskName
+from askonce.training.archive.drawer import Drawer
 from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.splits import MIN_CLUSTERS, SPLITS, split_by_time
-from askonce.training.pool_drawer import Drawer
 from askonce.types import Dataset, Post
 
 MIN_DUPLICATES = 10  # questions; with fewer, titles are matched with bodies instead

@@ -104,7 +104,6 @@ class TitleRanking:
         ]
 
     def metrics(self, encoder: QuestionEncoder) -> dict[str, float]:
-        """Metrics of the ranking."""
         vectors = last_states(encoder, self._texts).cpu()  # (n, d)
         scores = [
             (vectors[candidates] @ vectors[query]).numpy() for query, candidates in self._rows

@@ -163,12 +163,10 @@ class LanguageModelling(Learner[np.ndarray]):
         }
 
     def batches(self, epoch: int) -> Sequence[Sequence[np.ndarray]]:
-        """Texts of similar length."""
         size = self._settings.batch_size * self.fabric.world_size
         return shuffled(self._train, size, len, (self._settings.seed, epoch))
 
     def rate(self, epoch: int, step: int) -> float:
-        """Halved after every few epochs."""
         return halved(self._settings.rate, epoch, self._settings.halve_every)
 
     def step(self, own: Sequence[np.ndarray], batch: Sequence[np.ndarray]) -> Loss:

@@ -28,7 +28,6 @@ IN_NUMBERS = "The same in numbers; the number of questions is in brackets."
 
 @FIGURES.add("answer-length")
 def answer_length(store: Store) -> list[Block]:
-    """A chart and a table for each split whose texts are available."""
     blocks: list[Block] = []
     for table in tables(store):
         dataset = store.dataset(table.dataset)

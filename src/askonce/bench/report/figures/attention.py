@@ -4,7 +4,7 @@ import torch
 
 from askonce.bench.report.blocks import Block, Plot, Strip, Strips
 from askonce.bench.report.charts import HeatMap
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.inside import (
     ATTENTIVE,
     EXAMPLES,
@@ -14,7 +14,6 @@ from askonce.bench.report.inside import (
     scenes,
     shortened,
 )
-from askonce.bench.store import Store
 from askonce.models.rivals.attentive_pooling import AttentivePoolingMatcher
 from askonce.models.rivals.compare_aggregate import CompareAggregate
 from askonce.ranker import Ranker
@@ -30,13 +29,8 @@ ABOUT = (
 )
 
 
-@FIGURES.add("attention")
-def attention(store: Store) -> list[Block]:
-    """Shaded words, and heat maps of word pairs, for each dataset with an attentive row."""
-    return [block for scene in scenes(store, *ATTENTIVE) for block in _blocks(scene)]
-
-
-def _blocks(scene: Scene) -> list[Block]:
+@add_figure("attention", lambda store: scenes(store, *ATTENTIVE))
+def attention(scene: Scene) -> list[Block]:
     rankers = {result.model: ranker for result, ranker in scene.opened(*ATTENTIVE)}
     pools = scene.examples(SHOWN)
     if not rankers or not pools:

@@ -14,7 +14,6 @@ from askonce.bench.store import Store
 
 @FIGURES.add("average-rank")
 def average_rank(store: Store) -> list[Block]:
-    """A table over the datasets that share most rows."""
     chosen = _sharing_most(last_tables(store))
     if not chosen:
         return []

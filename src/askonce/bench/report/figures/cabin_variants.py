@@ -2,10 +2,9 @@
 
 from askonce.bench.report.blocks import Block, Plot, Table
 from askonce.bench.report.charts import Bar, BarChart
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import ResultTable, tables
 from askonce.bench.report.variants import Variant, differs, variants, with_deviation
-from askonce.bench.store import Store
 
 METRIC = "MRR"
 NAMES = {
@@ -24,13 +23,8 @@ ABOUT_GAINS = (
 )
 
 
-@FIGURES.add("cabin-variants")
-def cabin_variants(store: Store) -> list[Block]:
-    """Bars and gains for each split on which CABIN and a variant of it were run."""
-    return [block for table in tables(store) for block in _blocks(table)]
-
-
-def _blocks(table: ResultTable) -> list[Block]:
+@add_figure("cabin-variants", tables)
+def cabin_variants(table: ResultTable) -> list[Block]:
     cabins = [variant for variant in variants(table) if variant.model == "cabin"]
     full = next((variant for variant in cabins if variant.name == "cabin"), None)
     others = [variant for variant in cabins if variant is not full]

@@ -1,10 +1,9 @@
 """What CTRN's gates let through: its own and those borrowed from the partner text."""
 
 from askonce.bench.report.blocks import Block, Strip, Strips, common_scale
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.inside import EXAMPLES, Scene, right_answer, scenes
 from askonce.bench.report.results import Result
-from askonce.bench.store import Store
 from askonce.ranker import Ranker
 from askonce.types import Post
 
@@ -13,14 +12,9 @@ NAMES = {"own forget gate": "f", "partner's forget gate": "f*", "own output gate
 SIDES = {"query": "question", "candidate": "right answer"}
 
 
-@FIGURES.add("gates-ctrn")
-def ctrn_gates(store: Store) -> list[Block]:
-    """Shaded words for each dataset with a CTRN."""
-    return [
-        _strips(scene, result, ranker)
-        for scene in scenes(store, "ctrn")
-        for result, ranker in scene.opened("ctrn")
-    ]
+@add_figure("gates-ctrn", lambda store: scenes(store, "ctrn"))
+def ctrn_gates(scene: Scene) -> list[Block]:
+    return [_strips(scene, result, ranker) for result, ranker in scene.opened("ctrn")]
 
 
 def _strips(scene: Scene, result: Result, ranker: Ranker) -> Block:

@@ -22,7 +22,6 @@ GONE = "The files are no longer where the bench read them; only counts stored in
 
 @FIGURES.add("dataset-statistics")
 def dataset_statistics(store: Store) -> list[Block]:
-    """A table for each dataset."""
     return [_table(store, name) for name in store.datasets()]
 
 

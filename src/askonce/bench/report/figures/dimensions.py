@@ -2,10 +2,9 @@
 
 from askonce.bench.report.blocks import Block, Plot
 from askonce.bench.report.charts import Axis, LineChart, Series
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import BASES, Result, ResultTable, tables
 from askonce.bench.report.variants import deviation, variants
-from askonce.bench.store import Store
 
 MIN_SIZES = 3  # of a curve
 # MAP of other models in the paper's figure
@@ -17,13 +16,8 @@ ABOUT = (
 )
 
 
-@FIGURES.add("dimensions")
-def dimensions(store: Store) -> list[Block]:
-    """A chart for each split on which a model was run in three sizes or more."""
-    return [block for table in tables(store) if (block := _plot(table)) is not None]
-
-
-def _plot(table: ResultTable) -> Block | None:
+@add_figure("dimensions", tables)
+def dimensions(table: ResultTable) -> Block | None:
     by_recipe: dict[str, dict[int, Result]] = {}
     for variant in variants(table):
         if variant.only_changes("model.dim") and "dim" in variant.options:

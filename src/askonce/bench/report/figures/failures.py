@@ -12,7 +12,6 @@ WORDS = 40
 
 @FIGURES.add("ties-and-failures")
 def ties_and_failures(store: Store) -> list[Block]:
-    """A table of ties over all datasets, and one of failures for each."""
     return [
         *_ties(tables(store)),
         *(_failures(scene) for scene in scenes(store) if scene.pools),

@@ -2,9 +2,8 @@
 
 from askonce.bench.report.blocks import Block, Plot
 from askonce.bench.report.charts import Axis, Panel, PanelChart
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import Result, ResultTable, last_tables
-from askonce.bench.store import Store
 
 ABOUT = (
     "Dev figure after each epoch, a line per seed; the dot is the selected epoch. A curve that "
@@ -12,13 +11,8 @@ ABOUT = (
 )
 
 
-@FIGURES.add("learning-curves")
-def learning_curves(store: Store) -> list[Block]:
-    """A small chart for each trained row of each dataset."""
-    return [block for table in last_tables(store) if (block := _plot(table)) is not None]
-
-
-def _plot(table: ResultTable) -> Block | None:
+@add_figure("learning-curves", last_tables)
+def learning_curves(table: ResultTable) -> Block | None:
     trained = [result for result in table.results if result.kind == "trained"]
     panels = [panel for result in trained if (panel := _panel(result, table.metric)) is not None]
     if not panels:

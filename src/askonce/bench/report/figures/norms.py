@@ -8,7 +8,7 @@ import torch
 
 from askonce.bench.report.blocks import Block, Cell, Plot, Table
 from askonce.bench.report.charts import HistogramChart
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.inside import (
     EXAMPLES,
     Scene,
@@ -18,7 +18,6 @@ from askonce.bench.report.inside import (
     shortened,
 )
 from askonce.bench.report.results import Result
-from askonce.bench.store import Store
 from askonce.models.hyperqa import BagMatcher
 from askonce.models.layers.poincare import RADIUS
 from askonce.ranker import Ranker
@@ -34,24 +33,13 @@ LISTED, PAIRS = 15, 5
 SIDES = ("question", "answer")
 
 
-@FIGURES.add("norms")
-def norms(store: Store) -> list[Block]:
-    """Histograms, words by norm, and pairs by norm, for each dataset with a HyperQA."""
-    return [
-        block
-        for scene in scenes(store, *MODELS)
-        for result, ranker in scene.opened(*MODELS)[:1]
-        for block in _blocks(scene, result, ranker)
-    ]
-
-
-def _blocks(scene: Scene, result: Result, ranker: Ranker) -> list[Block]:
-    words = word_norms(ranker)
-    return [
-        _histograms(scene, result, ranker, words),
-        _words(scene, result, ranker, words),
-        _pairs(scene, result, ranker, words),
-    ]
+@add_figure("norms", lambda store: scenes(store, *MODELS))
+def norms(scene: Scene) -> list[Block]:
+    blocks = []
+    for result, ranker in scene.opened(*MODELS)[:1]:
+        words = word_norms(ranker)
+        blocks += [draw(scene, result, ranker, words) for draw in (_histograms, _words, _pairs)]
+    return blocks
 
 
 def _histograms(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray) -> Block:

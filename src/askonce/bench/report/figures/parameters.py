@@ -56,7 +56,6 @@ REMARKS = {
 
 @FIGURES.add("parameters")
 def parameters(store: Store) -> list[Block]:
-    """One table over all datasets."""
     tables = last_tables(store)
     names = sorted({result.model for table in tables for result in _sized(table)})
     counts = {name: [_count(table, name) for table in tables] for name in names}

@@ -6,10 +6,10 @@ from typing import Any
 
 from askonce.bench.report.blocks import Block, Plot
 from askonce.bench.report.charts import Axis, LineChart, Point, Series
-from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.results import Result, last_tables
+from askonce.bench.report.figures import add_figure
+from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.report.variants import prefer_plain, variants
-from askonce.bench.store import Records, Store
+from askonce.bench.store import Records
 
 EPOCHS = Axis("epoch of pre-training", integer=True)
 ABOUT = (
@@ -27,15 +27,10 @@ RANKING = (
 Value = Callable[[dict[str, Any]], float]
 
 
-@FIGURES.add("pretraining-curves")
-def pretraining_curves(store: Store) -> list[Block]:
-    """Perplexity and MRR for each dataset with a pre-trained question encoder."""
-    blocks: list[Block] = []
-    for table in last_tables(store):
-        shown = prefer_plain(v for v in variants(table) if _histories(v.result))
-        if shown:
-            blocks += _plots(table.dataset, [variant.result for variant in shown])
-    return blocks
+@add_figure("pretraining-curves", last_tables)
+def pretraining_curves(table: ResultTable) -> list[Block]:
+    shown = prefer_plain(v for v in variants(table) if _histories(v.result))
+    return _plots(table.dataset, [variant.result for variant in shown]) if shown else []
 
 
 def curve(histories: list[Records], value: Value) -> tuple[list[Point], list[float]]:

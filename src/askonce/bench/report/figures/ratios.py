@@ -1,9 +1,8 @@
 """Every row relative to one reference in quality, size and speed, as table 7 of HyperQA."""
 
 from askonce.bench.report.blocks import Block, Table
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import Result, ResultTable, tables
-from askonce.bench.store import Store
 
 REFERENCE = "hyperqa"
 KINDS = ("trained", "transformer")
@@ -14,13 +13,8 @@ ABOUT = (
 )
 
 
-@FIGURES.add("ratios")
-def ratios(store: Store) -> list[Block]:
-    """A table for each dataset and split with a reference and another row."""
-    return [block for table in tables(store) if (block := _table(table)) is not None]
-
-
-def _table(table: ResultTable) -> Block | None:
+@add_figure("ratios", tables)
+def ratios(table: ResultTable) -> Block | None:
     shown = [result for result in table.results if result.kind in KINDS and "@" not in result.model]
     reference = _reference([result for result in shown if result.kind == "trained"])
     if reference is None or len(shown) < 2 or not reference.mean(table.metric):

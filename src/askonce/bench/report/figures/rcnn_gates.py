@@ -7,7 +7,7 @@ import torch
 
 from askonce.bench.report.blocks import Block, Plot, Strip, Strips, common_scale
 from askonce.bench.report.charts import Axis, LineChart, Series
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.inside import (
     Scene,
     evenly_spaced,
@@ -17,7 +17,6 @@ from askonce.bench.report.inside import (
     scenes,
 )
 from askonce.bench.report.results import Result
-from askonce.bench.store import Store
 from askonce.models.question_encoders import Field
 from askonce.models.rcnn import RCNN
 from askonce.ranker import Ranker
@@ -29,13 +28,8 @@ BATCH = 50
 MIN_TEXTS = 20  # that reach a position, for a mean to be drawn
 
 
-@FIGURES.add("gates-rcnn")
-def rcnn_gates(store: Store) -> list[Block]:
-    """Shaded words and a curve for each dataset with an RCNN whose gate is learned."""
-    return [block for scene in scenes(store, "rcnn") for block in _blocks(scene)]
-
-
-def _blocks(scene: Scene) -> list[Block]:
+@add_figure("gates-rcnn", lambda store: scenes(store, "rcnn"))
+def rcnn_gates(scene: Scene) -> list[Block]:
     learned = [r for r in results_of(scene.table, "rcnn") if gate_of(r) != "constant"]
     scalar = [result for result in learned if gate_of(result) == "scalar"]
     blocks = [_words(scene, result) for result in (scalar or learned)[:1]]
@@ -44,7 +38,6 @@ def _blocks(scene: Scene) -> list[Block]:
 
 
 def gate_of(result: Result) -> str:
-    """The kind of gate that a row was trained with."""
     return recipe_of(result)["options"].get("gate", "vector")
 
 

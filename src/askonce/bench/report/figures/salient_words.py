@@ -1,9 +1,9 @@
 """The words of answers that CABIN relies on (tables 7, 8 and 9 of its paper)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from askonce.bench.report.blocks import Block, Cell, Span, Table
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.inside import (
     ATTENTIVE,
     EXAMPLES,
@@ -19,7 +19,6 @@ from askonce.bench.report.inside import (
     shortened,
 )
 from askonce.bench.report.results import Result
-from askonce.bench.store import Store
 from askonce.ranker import Ranker
 from askonce.types import Pool, Post
 
@@ -28,23 +27,15 @@ TOP = 3  # words, and answers
 QUESTION_WORDS, ANSWER_WORDS = 40, 60
 
 
-@FIGURES.add("salient-words")
-def salient_words(store: Store) -> list[Block]:
-    """Up to three tables for each dataset with a CABIN."""
-    return [
-        block
-        for scene in scenes(store, "cabin")
-        for result, ranker in scene.opened("cabin")
-        for block in _tables(scene, result, ranker)
-    ]
-
-
-def _tables(scene: Scene, result: Result, ranker: Ranker) -> Iterator[Block]:
-    yield _attended(scene, result, ranker)
-    yield _jumps(scene, result, ranker)
+@add_figure("salient-words", lambda store: scenes(store, "cabin"))
+def salient_words(scene: Scene) -> list[Block]:
+    blocks = []
     without = [other for other in results_of(scene.table, "cabin") if not has_jump(other)]
-    if without and has_jump(result) and (other := ranker_of(without[0])) is not None:
-        yield _with_and_without(scene, (result, ranker), (without[0], other))
+    for result, ranker in scene.opened("cabin"):
+        blocks += [_attended(scene, result, ranker), _jumps(scene, result, ranker)]
+        if without and has_jump(result) and (other := ranker_of(without[0])) is not None:
+            blocks.append(_with_and_without(scene, (result, ranker), (without[0], other)))
+    return blocks
 
 
 def has_jump(result: Result) -> bool:

@@ -1,7 +1,7 @@
 """The first answers of the two best trained rows side by side (tables 5 and 6 of CABIN)."""
 
 from askonce.bench.report.blocks import Block, Cell, Span, Table
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.inside import (
     Scene,
     best_first,
@@ -11,7 +11,6 @@ from askonce.bench.report.inside import (
     shortened,
 )
 from askonce.bench.report.results import Result
-from askonce.bench.store import Store
 from askonce.types import Pool
 
 TOP = 3
@@ -23,13 +22,8 @@ ABOUT = (
 )
 
 
-@FIGURES.add("top-answers")
-def top_answers(store: Store) -> list[Block]:
-    """A table for each dataset with trained rows of two models."""
-    return [block for scene in scenes(store) if (block := _table(scene)) is not None]
-
-
-def _table(scene: Scene) -> Block | None:
+@add_figure("top-answers", scenes)
+def top_answers(scene: Scene) -> Block | None:
     pair = best_two(scene)
     if pair is None:
         return None

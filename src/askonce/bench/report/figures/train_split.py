@@ -1,10 +1,9 @@
 """What a larger, noisier training set is worth, as table 6 of the CTRN paper."""
 
 from askonce.bench.report.blocks import Block, Table
-from askonce.bench.report.figures import FIGURES
+from askonce.bench.report.figures import add_figure
 from askonce.bench.report.results import ResultTable, tables
 from askonce.bench.report.variants import Variant, differs, variants, with_deviation
-from askonce.bench.store import Store
 
 METRICS = ("MAP", "MRR")
 ABOUT = (
@@ -14,13 +13,8 @@ ABOUT = (
 )
 
 
-@FIGURES.add("train-split")
-def train_split(store: Store) -> list[Block]:
-    """A table for each dataset and split with rows that differ only in ``train.split``."""
-    return [block for table in tables(store) if (block := _table(table)) is not None]
-
-
-def _table(table: ResultTable) -> Block | None:
+@add_figure("train-split", tables)
+def train_split(table: ResultTable) -> Block | None:
     groups: dict[str, dict[str, Variant]] = {}
     for variant in variants(table):
         by_split = groups.setdefault(variant.without("train.split"), {})
