@@ -54,14 +54,14 @@ class SentenceKeys:
     def __init__(self, teacher: str | Path | Teacher) -> None:
         if isinstance(teacher, str | Path):
             teacher = load_starter() if str(teacher) == STARTER else load_teacher(teacher)
-        self._teacher = teacher
-        self.name = self._teacher.name
+        self.teacher = teacher
+        self.name = self.teacher.name
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        return self._teacher.encode(texts)  # (n, K)
+        return self.teacher.encode(texts)  # (n, K)
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
-        return self._teacher.encode([post.text for post in posts])  # (n, K)
+        return self.teacher.encode([post.text for post in posts])  # (n, K)
 
 
 def fingerprint(ranker: "Ranker") -> str:

@@ -35,6 +35,19 @@ def test_score_says_what_search_says(index):
         assert scores == pytest.approx([hit.score for hit in hits], rel=1e-4, abs=1e-6)
 
 
+def test_many_keys_find_what_each_finds(index):
+    if not hasattr(index, "search_keys"):
+        pytest.skip("an index by words")
+    index.remove(["p003", "p101"])
+    keys = index.coder.query_keys(QUERIES)
+    together = index.search_keys(keys, 7)
+    for key, hits in zip(keys, together, strict=True):
+        alone = index.search_key(key, 7)
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone])
+        assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.id))
+    assert index.search_keys(keys[:0], 7) == []
+
+
 def test_unknown_posts_score_finitely_and_not_better(index):
     scores = index.score("brake cable", ["p001", "nobody", "p002"])
     assert np.isfinite(scores).all()

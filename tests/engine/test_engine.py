@@ -40,6 +40,20 @@ def test_finds_the_question_already_asked(engine):
         assert engine.similar(question.text, k=3)[0].post.id == question.id
 
 
+def test_an_exact_title_comes_first():
+    archive = Archive.in_memory("small")
+    wordy = "chain slips chain slips"
+    long = "I ride to work every day in all weathers and never had any trouble before"
+    archive.write([Post("exact", "Chain slips?", long), Post("wordy", "My chain", wordy)])
+    engine = Engine(archive)
+    engine.start(background=False)
+    hits = engine.similar("chain slips")
+    assert titles(hits) == ["exact", "wordy"]
+    alone = engine._manager.ready().question.lexical.search("chain slips")
+    assert [hit.id for hit in alone] == ["wordy", "exact"]  # without the bonus
+    engine.close()
+
+
 def test_answers_follow_duplicates_to_the_original(engine):
     link = engine.archive.links("duplicate")[0]
     original = engine.archive.originals([link.source])[link.source]

@@ -5,15 +5,19 @@ import pytest
 
 from askonce.index.lexical import LexicalIndex
 from askonce.ranking.calibration import (
+    Calibration,
     Evidence,
+    QueryWords,
     ShownList,
     fit_calibration,
     gather_evidence,
     judge_calibration,
+    same_title,
 )
 from askonce.ranking.fusion import Fusion
 from askonce.ranking.stages import Candidates
 from askonce.ranking.votes import VotedList, conditional_slopes, doublings, fit_votes
+from askonce.training.archive.priors import prior
 from askonce.types import Post
 
 
@@ -72,6 +76,35 @@ def test_evidence_is_what_is_shown_and_no_unmarked_copy():
     assert known.same.tolist() == [1, 0]
     assert known.weight.tolist() == [2, 2]
     assert known.prior == 0.5
+
+
+def test_titles_overlap_whatever_the_bodies_say():
+    words = QueryWords.of("Flat tyres again?", LexicalIndex().terms)
+    post = Post("p", "flat tyre again", "a long body about rain, glass and the way to work")
+    assert words.overlap(post) == 1
+    assert words.overlap(Post("p", "rain", "flat tyre")) == pytest.approx(2 / 3)
+    whole = QueryWords.of("Flat tyres\nwhat now with glass", LexicalIndex().terms)
+    assert whole.overlap(post) == pytest.approx(2 / 2)
+
+
+def test_the_same_title_is_never_improbable():
+    never = Calibration(-30.0, {"bm25": 0.0})
+    post = Post("p", "Flat tyre, again", "long body")
+    asked = QueryWords.of("flat tyre again!", LexicalIndex().terms)
+    assert asked.probability(never, post, {"bm25": 1.0}) == 0.5
+    other = QueryWords.of("flat tyre", LexicalIndex().terms)
+    assert other.probability(never, post, {"bm25": 1.0}) < 1e-6
+    assert not same_title("?!", "")
+    assert same_title("Flat tyre again\nbut my body differs", post.title)
+
+
+def test_the_prior_rises_with_words_and_with_a_teachers_score():
+    assert prior("minilm").probability({"vectors": 0.95, "shared": 1.0}) > 0.9
+    assert prior("minilm").probability({"vectors": 0.2, "shared": 0.0}) < 0.01
+    for teacher in ("minilm", "another", None):
+        known = [prior(teacher).probability({"vectors": x, "shared": x}) for x in (0, 0.5, 1)]
+        assert known == sorted(known)
+        assert known[-1] > 0.9
 
 
 def test_nothing_marked_gives_no_evidence():

@@ -60,6 +60,16 @@ def test_a_newer_format_is_refused(tmp_path):
         read_manifest(tmp_path)
 
 
+def test_a_manifest_of_an_earlier_version_is_read(tmp_path):
+    save_manifest(tmp_path, FULL)
+    record = json.loads((tmp_path / "manifest.json").read_text())
+    for task in ("questions", "answers"):
+        for new in ("intervals", "teacher"):
+            del record[task][new]
+    (tmp_path / "manifest.json").write_text(json.dumps(record))
+    assert read_manifest(tmp_path) == FULL
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "3"])
 def test_what_is_no_manifest_is_refused(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)

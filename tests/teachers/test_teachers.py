@@ -36,6 +36,7 @@ def test_progress_counts_what_is_new(tmp_path, monkeypatch):
     cached.encode(["one", "two", "three", "four"], lambda done, total: seen.append((done, total)))
     assert seen == [(2, 3), (3, 3)]
     assert cached.share(["one", "two", "five", "six"]) == 0.5
+    assert cached.unread(["one", "six", "two", "five", "six"]) == ["six", "five"]
 
 
 def test_what_was_read_before_an_interruption_is_kept(tmp_path, monkeypatch):

@@ -48,15 +48,6 @@ def test_who_learns_from_more_gets_more_time(sleep):
     assert not second()
 
 
-def test_time_spent_otherwise_is_given_back(sleep):
-    clock = Clock(0.01, questions=10)
-    sleep(0.02)
-    assert clock.left == 0
-    clock.add(60)
-    assert 59 < clock.left < 60
-    assert not clock.next(10)()
-
-
 def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
     told = small.recipe(epochs=4)
     dataset = small.made()

@@ -160,7 +160,7 @@ def test_nothing_to_learn_from(tmp_path):
     archive = Archive.in_memory("small")
     archive.write([Post("q1", "one question"), Post("q2", "another question")])
     with pytest.raises(AskonceError, match="nothing to learn from"):
-        train_snapshot(archive.snapshot(), tmp_path, TrainOptions(), ignore)
+        train_snapshot(archive.snapshot(), tmp_path, QUICK, ignore)
 
 
 def test_no_minutes():

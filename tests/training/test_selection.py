@@ -105,6 +105,16 @@ def test_both_serve_when_each_knows_something():
     assert list(test)[-1] == "fused"
 
 
+def test_an_earlier_encoder_serves_unless_dev_can_tell_them_apart():
+    made = splits(150, 0.5, 2.0)
+    first, same = replace(ENCODER, name="first"), replace(ENCODER, name="same")
+    chosen = select_encoder(made, select_bm25(made), [first, same])
+    assert chosen.encoder is first
+    systems = ["bm25", "vectors", "vectors same", "fused same", "fused"]
+    assert list(chosen.figures()["dev"]) == systems
+    assert list(chosen.intervals(made)["test"]) == systems
+
+
 def test_luck_on_a_small_dev_is_no_gain():
     chosen = [selected_encoder(splits(6, 2.0, 0.0, seed=seed)) for seed in range(20)]
     assert sum(one.served.fusion == Fusion() for one in chosen) >= 15
@@ -182,6 +192,11 @@ def test_missed_posts_count_and_lists_are_cut():
     long = Fusion().join(Candidates(ids, {"bm25": np.arange(80.0)[::-1]}))
     assert average_precision(long, {"p60"}) == 0
     assert figures([LabelledQuery(Post("q"), (Post("p60"),))], [long])["MAP"] == 0
+
+
+def test_finding_nothing_is_worth_nothing():
+    nothing = Fusion().join(Candidates([], {"bm25": np.empty(0)}))
+    assert set(figures([LabelledQuery(Post("q"), (Post("p"),))], [nothing]).values()) == {0.0}
 
 
 # -- with real posts -------------------------------------------------------------------------------

@@ -14,8 +14,19 @@ from askonce.errors import AskonceError
 
 # one file each; `import` is not a valid module name
 VERBS = (
-    *("ask", "bench", "convert", "datasets", "duplicates", "evaluate", "export", "import_"),
-    *("index", "info", "models", "pretrain", "report", "serve", "stats", "train"),
+    *("ask", "bench", "convert", "datasets", "duplicates", "evaluate", "export"),
+    *(
+        "export_model",
+        "import_",
+        "index",
+        "info",
+        "models",
+        "pretrain",
+        "report",
+        "serve",
+        "stats",
+        "train",
+    ),
     *("train_recipe", "tune"),
 )
 

@@ -10,7 +10,7 @@ from askonce.cli.output import JsonFlag, console, write_json
 from askonce.cli.training_progress import training_progress
 
 if TYPE_CHECKING:
-    from askonce.ranking.manifest import Serving
+    from askonce.ranking.manifest import Serving, TeacherReading
     from askonce.training.archive.run import Trained
 
 
@@ -30,11 +30,14 @@ def command(
     encoder: Annotated[
         str | None,
         typer.Option(
-            "--encoder", help="A model to train, or a sentence-transformers one such as minilm."
+            "--encoder", help="Only this one: a model to train, or a teacher such as minilm."
         ),
     ] = None,
     minutes: Annotated[
-        float, typer.Option("--minutes", help="Time for training, after which no epoch begins.")
+        float,
+        typer.Option(
+            "--minutes", help="Time for reading and training, after which no epoch begins."
+        ),
     ] = 10.0,
     vectors: Annotated[
         Path | None,
@@ -59,7 +62,10 @@ def command(
     with training_progress() as on_event:
         trained = train_on_archive(opened, options, on_event, out)
     for name, reason in trained.missing.items():
-        typer.echo(f"note: no ranker for {name}: {reason}", err=True)
+        serves = (
+            "the teacher serves as it comes" if getattr(trained.manifest, name) else "no ranker"
+        )
+        typer.echo(f"note: {serves} for {name}: {reason}", err=True)
     if json:
         _write(opened.name, tasks, trained)
         return
@@ -92,13 +98,30 @@ def _show(name: str, serving: "Serving") -> None:
     parts = [f"{weight:g} {stage}" for stage, weight in weights.items()]
     stages = " + ".join(parts if len(parts) > 1 else weights)
     models = [model for model in (serving.encoder, serving.pair) if model]
-    learnt = f"learnt from {serving.labels}, {serving.seconds:.0f} s"
+    learnt = (
+        f"learnt from {serving.labels}, {serving.seconds:.0f} s" if serving.labels else "no labels"
+    )
     title = f"{name}: {stages} serves ({', '.join([*models, learnt])})"
     table = Table("split", "system", *METRICS, title=title, title_justify="left")
     for split in ("dev", "test"):
-        for system, values in serving.figures[split].items():
-            table.add_row(split, system, *(f"{values[metric]:.4f}" for metric in METRICS))
+        for system, values in serving.figures.get(split, {}).items():
+            shown = [f"{values[metric]:.4f}" for metric in METRICS]
+            if interval := serving.intervals.get(split, {}).get(system):
+                shown[0] += f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+            table.add_row(f"{split} (n={serving.queries[split]:,})", system, *shown)
+    if serving.teacher is not None:
+        table.add_row("teacher", serving.teacher.name, _reading(serving.teacher))
     console().print(table)
     if serving.encoder is None and serving.pair is None:
-        hint = "more marks, or --encoder minilm, may help"
+        hint = "more marks, or a teacher (pip install 'askonce[minilm]'), may help"
         typer.echo(f"note: nothing was better than BM25 on dev for {name}; {hint}", err=True)
+
+
+def _reading(teacher: "TeacherReading") -> str:
+    """What a teacher has read, and what follows from that."""
+    text = f"read {teacher.read:,} of {teacher.posts:,} posts"
+    if not teacher.tried:
+        return f"{text}: not compared; --minutes gives it more time"
+    if teacher.read == teacher.posts:
+        return text
+    return f"{text}: all systems measured on these; an engine reads the others"

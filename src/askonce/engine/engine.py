@@ -4,7 +4,8 @@ Without a trained model it searches by BM25. Models that ``askonce train`` makes
 the old ones serve, and take over without a restart.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,12 @@ class Engine:
             reranked = search.rerank(queries, near, ranker)
             similar = self._similar(search, questions, reranked, k)
             return list(zip(similar, answers, strict=True))
+
+    @contextmanager
+    def searching(self) -> Iterator[Search]:
+        """The search of questions in service, which stays open until the caller is done."""
+        with self._manager.asking() as searches:
+            yield searches.question
 
     def rankers(self) -> list[str]:
         """The ways of ranking that can be compared."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from askonce.archive import Archive
 from askonce.engine.results import RankedAnswer, SimilarQuestion
-from askonce.ranking.calibration import content_stems, jaccard
+from askonce.ranking.calibration import QueryWords, content_stems
 from askonce.ranking.pipeline import Search
 from askonce.ranking.stages import Ranked
 from askonce.text.sanitise import safe_html
@@ -24,7 +24,7 @@ def similar_hits(
     posts = archive.posts(ids, html=False)
     answers, originals = archive.answer_marks(ids), archive.duplicates_of(ids)
     stemmer, calibration = search.lexical.terms, search.serving.calibration
-    stems = content_stems(question, stemmer)
+    query = QueryWords.of(question, stemmer)
     hits = []
     for rank, post_id in enumerate(ids):
         if post_id not in posts:  # deleted since the search
@@ -32,8 +32,7 @@ def similar_hits(
         post, stages = posts[post_id], ranked.parts(rank)
         probability = None
         if calibration is not None:
-            overlap = jaccard(stems, content_stems(post.text, stemmer))
-            probability = calibration.probability(stages | {"shared": overlap})
+            probability = query.probability(calibration, post, stages)
         accepted_marks = answers.get(post_id, {})
         hits.append(
             SimilarQuestion(
@@ -50,7 +49,7 @@ def similar_hits(
                 tags=post.tags,
                 created=post.created,
                 stages=stages,
-                words=shared_words(post.text, stems, stemmer),
+                words=shared_words(post.text, query.stems, stemmer),
             )
         )
     return hits

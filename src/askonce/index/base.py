@@ -101,6 +101,9 @@ class KeyIndex(Index, Protocol):
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         """The k posts that match a query's key best."""
 
+    def search_keys(self, keys: np.ndarray, k: int = 10) -> list[list[Hit]]:
+        """The k best posts for each of many keys (Q, K): faster than one by one."""
+
     def score_key(self, key: np.ndarray, ids: Sequence[str]) -> np.ndarray:
         """The inner product of each of these posts with a query's key."""
 

@@ -17,6 +17,9 @@ EXPLORED = 512  # keys visited for a query: recall@50 of HyperQA's keys at 170k 
 LEAST_EXPLORED = 256
 ROOTS = 2_000  # keys inserted by one thread before all cores insert
 CHUNK = 8_192  # keys scaled at a time: scaled copies of all would fill the memory
+BULK_VALUES = 100_000_000  # numbers in all keys up to which many queries scan all of them
+BULK_PRODUCTS = 8_000_000  # scores held at a time
+SPARE = 8  # hits beyond those asked for
 LARGEST, SCALED = 60_000.0, 256.0  # float16 ends at 65,504; later keys may be larger
 
 
@@ -110,6 +113,25 @@ class Snapshot:
         top = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
         pairs = zip(rows[top].tolist(), scores[top].tolist(), strict=True)
         return best_first(Hit(self.ids[row], score) for row, score in pairs)[:k]
+
+    def best_many(self, keys: np.ndarray, k: int) -> list[list[Hit]]:
+        """The k best posts for each of many keys (Q, K), by one product of matrices at a time."""
+        if self.graph is not None and self.keys.size > BULK_VALUES:
+            return [self.best(key, k) for key in keys]
+        k, found = min(k, self.living), []
+        if k < 1:
+            return [[] for _ in keys]
+        step = max(1, BULK_PRODUCTS // len(self.keys))
+        for start in range(0, len(keys), step):
+            block = keys[start : start + step]  # (q, K)
+            scores = block @ self.keys.T  # (q, n)
+            scores[:, ~self.alive] = -np.inf
+            count = min(k + SPARE, self.living)  # ties by rounding; scored exactly below
+            top = np.argpartition(-scores, count - 1, axis=1)[:, :count]  # (q, count)
+            for key, rows in zip(block, top, strict=True):
+                pairs = zip(rows.tolist(), self.products(rows, key).tolist(), strict=True)
+                found.append(best_first(Hit(self.ids[row], score) for row, score in pairs)[:k])
+        return found
 
     def products(self, rows: np.ndarray, key: np.ndarray) -> np.ndarray:
         """Inner products in float64, row by row: equal keys get equal scores in any row."""

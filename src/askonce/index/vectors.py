@@ -93,6 +93,9 @@ class VectorIndex:
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         return self._snapshot.best(key, k)
 
+    def search_keys(self, keys: np.ndarray, k: int = 10) -> list[list[Hit]]:
+        return self._snapshot.best_many(keys, k)
+
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         return self.score_key(self._query_key(text), ids)
 

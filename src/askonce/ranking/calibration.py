@@ -13,6 +13,7 @@ from askonce.types import Post
 
 SHARED = "shared"  # the overlap of content words, a score beside those of the stages
 SHOWN = 10  # candidates of a question that a reader looks at
+SAME_TITLE = 0.5  # the least probability of a question with the same title
 COPY = 0.9  # unmarked candidates above this overlap are not used as negatives
 BINS = 10
 
@@ -40,6 +41,42 @@ def jaccard(query: Set[str], candidate: Set[str]) -> float:
     """The overlap of two sets of words: those in both, as a share of those in either."""
     union = len(query | candidate)
     return len(query & candidate) / union if union else 0.0
+
+
+@dataclass(frozen=True)
+class QueryWords:
+    """The content words of a question, to compare with those of candidates."""
+
+    text: str
+    terms: Callable[[str], list[str]]  # the stem of each word
+    stems: frozenset[str]
+    title: frozenset[str]  # the stems of the first line
+
+    @classmethod
+    def of(cls, text: str, terms: Callable[[str], list[str]]) -> "QueryWords":
+        """Split a question into content words."""
+        stems, first = content_stems(text, terms), text.partition("\n")[0]
+        return cls(text, terms, stems, content_stems(first, terms) if first != text else stems)
+
+    def overlap(self, post: Post) -> float:
+        """The overlap with a post, or that of the titles if it is larger."""
+        whole = jaccard(self.stems, content_stems(post.text, self.terms))
+        if not (post.title and post.body):
+            return whole
+        return max(whole, jaccard(self.title, content_stems(post.title, self.terms)))
+
+    def probability(
+        self, calibration: Calibration, post: Post, scores: Mapping[str, float]
+    ) -> float:
+        """The probability that a post is the same question."""
+        value = calibration.probability({**scores, SHARED: self.overlap(post)})
+        return max(value, SAME_TITLE) if same_title(self.text, post.title) else value
+
+
+def same_title(text: str, title: str) -> bool:
+    """Whether the first line of a question is a post's title, but for case and punctuation."""
+    words = tokenise(text.partition("\n")[0])
+    return bool(words) and words == tokenise(title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +112,9 @@ def gather_evidence(
     stages = [name for name in lists[0].ranked.stages if name != PAIR] if lists else []
     rows, same, weights = [], [], []
     for shown in lists:
-        query = content_stems(shown.query, terms)
+        query = QueryWords.of(shown.query, terms)
         for rank, post_id in enumerate(shown.ranked.ids[:SHOWN]):
-            overlap = jaccard(query, content_stems(posts[post_id].text, terms))
+            overlap = query.overlap(posts[post_id])
             right = post_id in shown.right
             if right or overlap < COPY:
                 scores = shown.ranked.parts(rank)

@@ -27,6 +27,16 @@ TaskName = Literal["questions", "answers"]
 
 
 @dataclass(frozen=True)
+class TeacherReading:
+    """How far a teacher had read a task's posts when the encoders were compared."""
+
+    name: str  # as --encoder takes it
+    read: int  # posts; where it read only part of them, every system was measured on that part
+    posts: int
+    tried: bool = True  # False: it had no time to read the questions of dev and test
+
+
+@dataclass(frozen=True)
 class Serving:
     """How one kind of posts is ranked: models, the fusion of stages, and dev and test figures.
 
@@ -42,13 +52,17 @@ class Serving:
     weights: Mapping[str, float] = field(default_factory=lambda: {"bm25": 1.0})
     calibration: Calibration | None = None  # scores to the probability of a duplicate
     blend: VoteWeights | None = None  # how votes and the accepted mark add to an answer's score
-    labels: str = ""  # what it learnt from: "duplicates", "titles" or "answers"
+    # what it learnt from: "duplicates", "titles" or "answers"; "" where the archive has no labels
+    labels: str = ""
     # split -> system -> metric -> value. Systems: "bm25", "vectors", "pair" and "fused", which is
     # what serves; "without pair" where a pair model serves; "vectors NAME" and "fused NAME" for
     # encoders that were tried and not selected. And "probability" -> "test" -> the quality of the
     # calibration
     figures: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    # the 95 % interval of MAP over questions: split -> system -> low and high
+    intervals: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
     queries: Mapping[str, int] = field(default_factory=dict)  # of each split
+    teacher: TeacherReading | None = None
     history: tuple[Mapping[str, Any], ...] = ()  # one record per epoch of the encoder
     seconds: float = 0.0  # of training
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from askonce.index.base import Index, KeyIndex, WordIndex
 from askonce.index.lexical import LexicalIndex
+from askonce.ranking.calibration import same_title
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import (
     BM25,
@@ -31,6 +32,9 @@ from askonce.types import Post
 
 if TYPE_CHECKING:
     from askonce.ranker import Ranker
+
+TITLES = 5  # candidates of BM25 whose titles are compared with the query
+TITLE_BONUS = 2.0  # factor of BM25's score for the same title; more words are worth at most 2.2
 
 
 class PostReader(Protocol):
@@ -95,8 +99,26 @@ class Search:
                 indexes[VECTORS] = IndexQuery(
                     partial(vectors.search_key, keys[row]), partial(vectors.score_key, keys[row])
                 )
-            candidates.append(gather(query, indexes, depth))
+            candidates.append(self._prefer_title(query, gather(query, indexes, depth)))
         return candidates
+
+    def _prefer_title(self, query: Query, found: Candidates) -> Candidates:
+        """Raise BM25's score of candidates whose title is the first line of the query.
+
+        Only BM25's best are looked at: such a post has all words of the line.
+        """
+        if BM25 not in found.stages:
+            return found
+        scores = found.stages[BM25]  # (C,)
+        best = np.argsort(-scores, kind="stable")[:TITLES]
+        posts = self.archive.posts([found.ids[row] for row in best], html=False)
+        titles = {name: post.title for name, post in posts.items()}
+        bonus = [
+            TITLE_BONUS if same_title(query.text, titles.get(found.ids[row], "")) else 1.0
+            for row in best
+        ]
+        scores[best] *= bonus
+        return found
 
     def rerank(
         self, queries: Sequence[Query], ranked: list[Ranked], ranker: str = "best"

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -159,7 +159,7 @@ class CachedTeacher:
         ordered = sorted(missing.items(), key=lambda item: -len(item[1]))
         for start in range(0, len(ordered), SAVED_TEXTS):
             chunk = ordered[start : start + SAVED_TEXTS]
-            fresh = self._loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
+            fresh = self.loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
             self.cache.put([key for key, _ in chunk], fresh)
             vectors |= zip((key for key, _ in chunk), fresh, strict=True)
             if on_progress is not None:
@@ -171,19 +171,25 @@ class CachedTeacher:
 
     def read(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors (n, D) without the cache, to measure the speed."""
-        return self._loaded().encode(texts)
+        return self.loaded().encode(texts)
 
     @property
     def parameters(self) -> int:
         """Number of weights."""
-        return self._loaded().parameters
+        return self.loaded().parameters
 
     def share(self, texts: Sequence[str]) -> float:
         """The share of these texts that the teacher has read already."""
-        keys = list({text_key(text) for text in texts})
-        return len(self.cache.get(keys)) / len(keys) if keys else 1.0
+        return 1 - len(self.unread(texts)) / len(set(texts)) if texts else 1.0
 
-    def _loaded(self) -> Teacher:
+    def unread(self, texts: Iterable[str]) -> list[str]:
+        """The distinct texts that the cache lacks, in their order."""
+        keys = {text: text_key(text) for text in texts}
+        cached = self.cache.get(list(keys.values()))
+        return [text for text, key in keys.items() if key not in cached]
+
+    def loaded(self) -> Teacher:
+        """The teacher with its weights; an error if they are not those of the record."""
         if self._teacher is None:
             teacher = self._load()
             if teacher.name != self.name:

@@ -47,6 +47,9 @@ class MilvusKeys(MilvusCollection):
                 hits = self._hits(key, k + TIES)
         return hits[:k]
 
+    def search_keys(self, keys: np.ndarray, k: int = 10) -> list[list[Hit]]:
+        return [self.search_key(key, k) for key in keys]
+
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         return self.score_key(self._query_key(text), ids)
 

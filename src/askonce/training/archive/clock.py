@@ -21,10 +21,6 @@ class Clock:
         """Seconds that are left, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
-    def add(self, seconds: float) -> None:
-        """Give back time that was not spent on training."""
-        self._end += seconds
-
     def next(self, questions: int) -> Stop:
         """When the next run must stop; time that earlier runs left is shared again."""
         share = questions / max(questions, self.questions)

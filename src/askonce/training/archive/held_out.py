@@ -28,6 +28,7 @@ class EncodedPosts:
     place: str  # of the encoder, as the manifest names it
     coder: KeyEncoder
     keys: np.ndarray  # (N, K)
+    teacher: str | None = None  # whose space the keys are in
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from askonce.teachers import CachedTeacher
 from askonce.training.pretraining.encoder_decoder import PretrainSettings
 from askonce.training.recipe import Recipe, recipe_of
 
@@ -52,6 +53,20 @@ ENCODERS: dict[Kind, dict[str, Any]] = {
         },
     },
 }
+# Over a teacher's vectors, so an epoch takes about a second. It overfits after a few epochs: dev
+# stops it, and the teacher as it comes (epoch 0) is kept if nothing is better.
+ADAPTER: dict[str, Any] = {
+    "model": {"name": "adapter", "dropout": 0.3},
+    "train": {
+        "loss": "softmax",
+        "scale": COSINE_SCALE,
+        "negatives": {"source": "batch", "hard": 3},
+        "epochs": 12,
+        "patience": 3,
+        "rate": 3e-4,
+    },
+}
+ADAPTER_BATCH, ADAPTER_STEPS = 128, 10  # the largest batch; a small archive gets this many steps
 PRETRAINING = PretrainSettings(epochs=8, patience=3, batch_size=64)
 
 # Small enough to read 50 candidates with a question in about 15 ms on one core.
@@ -77,6 +92,19 @@ def encoder_recipe(kind: Kind, dataset: str, seed: int, model: str | None = None
         tables = {"model": {"name": model}, "train": dict(tables["train"])}
         if model in DISTANCES:
             tables["train"].pop("scale", None)
+    return _recipe(tables, dataset, seed)
+
+
+def adapter_recipe(
+    dataset: str, seed: int, teacher: CachedTeacher, sides: int, questions: int
+) -> Recipe:
+    """The recipe of an adapter over a teacher's vectors."""
+    size = max(8, min(ADAPTER_BATCH, questions // ADAPTER_STEPS))
+    tables = {
+        "model": {**ADAPTER["model"], "dim": teacher.dim, "sides": sides},
+        "text": {"teacher": teacher.record.source},
+        "train": {**ADAPTER["train"], "batch_size": size},
+    }
     return _recipe(tables, dataset, seed)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from askonce.evaluation import evaluate
+from askonce.evaluation import METRICS, bootstrap_interval, evaluate
 from askonce.ranker import Ranker
 from askonce.ranking.fusion import Fusion, How
 from askonce.ranking.manifest import Serving
@@ -21,6 +21,7 @@ from askonce.types import Post
 
 WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)  # of a new stage beside those before it
 HOW: tuple[How, ...] = ("zscore", "reciprocal")
+BOOTSTRAP = 2000  # samples of the questions
 
 Splits = Mapping[str, HeldOut]  # "dev" and "test"
 Metrics = Mapping[str, Mapping[str, float]]  # of each split
@@ -37,10 +38,10 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The stages that serve a task, and the metrics of every system that was tried."""
+    """The stages that serve a task, and every system that was tried."""
 
     served: Measured
-    systems: Mapping[str, Metrics]
+    systems: Mapping[str, Measured]
     encoder: EncodedPosts | None = None
     pair: Ranker | None = None
 
@@ -52,11 +53,23 @@ class Selected:
 
     def figures(self) -> dict[str, dict[str, Mapping[str, float]]]:
         """The metrics as a manifest has them: split, system, metric; what serves is last."""
-        systems = {**self.systems, "fused": self.served.metrics}
         return {
-            split: {name: metrics[split] for name, metrics in systems.items()}
+            split: {name: one.metrics[split] for name, one in self._all().items()}
             for split in self.served.metrics
         }
+
+    def intervals(self, splits: Splits) -> dict[str, dict[str, tuple[float, float]]]:
+        """The 95 % interval of MAP over questions: split, system; none for a single question."""
+        return {
+            name: {
+                system: _interval(split, one.rankings[name]) for system, one in self._all().items()
+            }
+            for name, split in splits.items()
+            if len(split.queries) > 1
+        }
+
+    def _all(self) -> dict[str, Measured]:
+        return {**self.systems, "fused": self.served}
 
 
 def select_bm25(splits: Splits) -> Selected:
@@ -66,23 +79,49 @@ def select_bm25(splits: Splits) -> Selected:
         name: split.find(split.pipeline(bm25), split.queries) for name, split in splits.items()
     }
     served = _measure(splits, bm25.fusion, candidates)
-    return Selected(served, {"bm25": served.metrics})
+    return Selected(served, {"bm25": served})
 
 
-def select_encoder(splits: Splits, bm25: Selected, encoders: Sequence[EncodedPosts]) -> Selected:
-    """The encoder with the highest dev MAP, alone or beside BM25, if it gains on BM25 alone."""
-    tried = [_try_encoder(splits, bm25, encoder) for encoder in encoders]
-    best = max(tried, key=lambda one: one.served.metrics["dev"]["MAP"])
-    systems = dict(best.systems)
-    for encoder, one in zip(encoders, tried, strict=True):
-        if one is not best:
-            systems[f"vectors {encoder.name}"] = one.systems["vectors"]
-            systems[f"fused {encoder.name}"] = one.served.metrics
-    return replace(best, systems=systems)
+def select_encoder(splits: Splits, bm25: Selected, encoders: Iterable[EncodedPosts]) -> Selected:
+    """BM25 alone, or an encoder alone or beside it; each must gain on what would serve without it.
+
+    Encoders are compared in their order, so an earlier one serves unless dev can tell them apart.
+    """
+    selected: Selected | _Tried = bm25
+    tried: dict[str, _Tried] = {}
+    for encoder in encoders:
+        tried[encoder.name] = one = _try_encoder(splits, selected, encoder)
+        selected = one if one.gained else selected
+    if not tried:
+        return bm25
+    return Selected(
+        selected.served, {**bm25.systems, **_systems(tried, selected.encoder)}, selected.encoder
+    )
 
 
-def _try_encoder(splits: Splits, bm25: Selected, encoder: EncodedPosts) -> Selected:
-    """BM25 alone, or with the encoder used in the best way if that gains."""
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """An encoder used in the way that is best on dev."""
+
+    encoder: EncodedPosts
+    vectors: Measured  # alone
+    served: Measured
+    gained: bool  # on what would serve without it
+
+
+def _systems(tried: Mapping[str, _Tried], selected: EncodedPosts | None) -> dict[str, Measured]:
+    """As a manifest names them; "vectors" is the encoder in service, else the first one tried."""
+    first = selected.name if selected else next(iter(tried))
+    systems = {"vectors": tried[first].vectors}
+    for name, one in tried.items():
+        if name != first:
+            systems[f"vectors {name}"] = one.vectors
+        if one.encoder is not selected:
+            systems[f"fused {name}"] = one.served
+    return systems
+
+
+def _try_encoder(splits: Splits, before: "Selected | _Tried", encoder: EncodedPosts) -> _Tried:
     serving = Serving(weights={BM25: 1.0, VECTORS: 1.0})
     candidates = {
         name: split.find(split.pipeline(serving, encoder), split.queries)
@@ -90,12 +129,10 @@ def _try_encoder(splits: Splits, bm25: Selected, encoder: EncodedPosts) -> Selec
     }
     alone = Fusion(weights={VECTORS: 1.0})
     both = [Fusion(how, {BM25: 1.0, VECTORS: weight}) for how in HOW for weight in WEIGHTS]
-    systems = {**bm25.systems, "vectors": _measure(splits, alone, candidates).metrics}
     dev = splits["dev"].queries
-    fusion = select(dev, bm25.served.rankings["dev"], candidates["dev"], [alone, *both])
-    if fusion is None:
-        return replace(bm25, systems=systems)
-    return Selected(_measure(splits, fusion, candidates), systems, encoder)
+    fusion, gained = select(dev, before.served.rankings["dev"], candidates["dev"], [alone, *both])
+    vectors, served = (_measure(splits, one, candidates) for one in (alone, fusion))
+    return _Tried(encoder, vectors, served, gained)
 
 
 def longest_list(dev: HeldOut, first: Selected) -> tuple[str, list[Post]]:
@@ -113,16 +150,16 @@ def select_pair(splits: Splits, first: Selected, pair: Ranker) -> Selected:
         for name, split in splits.items()
     }
     alone = _measure(splits, Fusion(weights={PAIR: 1.0}), candidates)
-    systems = {**first.systems, "pair": alone.metrics}
+    systems = {**first.systems, "pair": alone}
     before = first.served.fusion
     total = sum(before.weights.values())
     fusions = [Fusion(before.how, {**before.weights, PAIR: total * w}) for w in WEIGHTS]
     dev = splits["dev"].queries
-    fusion = select(dev, first.served.rankings["dev"], candidates["dev"], fusions)
-    if fusion is None:
+    fusion, gained = select(dev, first.served.rankings["dev"], candidates["dev"], fusions)
+    if not gained:
         return replace(first, systems=systems)
     if first.encoder is not None:  # else that is "bm25"
-        systems["without pair"] = first.served.metrics
+        systems["without pair"] = first.served
     return replace(with_pair, served=_measure(splits, fusion, candidates), systems=systems)
 
 
@@ -139,8 +176,8 @@ def select(
     base: Sequence[Ranked],
     candidates: Sequence[Candidates],
     fusions: Iterable[Fusion],
-) -> Fusion | None:
-    """The fusion with the highest MAP, if it gains on the order that serves without the stage."""
+) -> tuple[Fusion, bool]:
+    """The fusion with the highest MAP, and whether it gains on the order that serves without it."""
     right = [query.right_ids for query in queries]
 
     def precision(rankings: Iterable[Ranked]) -> np.ndarray:
@@ -148,13 +185,22 @@ def select(
 
     tried = [(fusion, precision(map(fusion.join, candidates))) for fusion in fusions]
     best, values = max(tried, key=lambda one: one[1].mean())
-    return best if gains(values, precision(base)) else None
+    return best, gains(values, precision(base))
 
 
 def average_precision(ranked: Ranked, right: Set[str]) -> float:
     """AP of the candidates that are shown; right posts that are missing count."""
     hits = np.flatnonzero([name in right for name in ranked.ids[:DEPTH]])
     return float(((np.arange(len(hits)) + 1) / (hits + 1)).sum() / len(right)) if right else 0.0
+
+
+def _interval(split: HeldOut, rankings: Sequence[Ranked]) -> tuple[float, float]:
+    values = [
+        average_precision(ranked, query.right_ids)
+        for query, ranked in zip(split.queries, rankings, strict=True)
+    ]
+    interval = bootstrap_interval(values, samples=BOOTSTRAP)
+    return round(interval.low, 4), round(interval.high, 4)
 
 
 def gains(values: np.ndarray, base: np.ndarray) -> bool:
@@ -171,4 +217,6 @@ def figures(queries: Sequence[LabelledQuery], rankings: Sequence[Ranked]) -> dic
         one.query.id: {name: -float(rank) for rank, name in enumerate(ranked.ids[:DEPTH])}
         for one, ranked in zip(queries, rankings, strict=True)
     }
+    if not any(run.values()):  # BM25 may find nothing at all
+        return dict.fromkeys(METRICS, 0.0)
     return evaluate(qrels, run).metrics

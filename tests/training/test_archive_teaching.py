@@ -1,0 +1,263 @@
+"""A teacher on an archive: read once, compared on dev, adapted, and taken over by the engine."""
+
+import zlib
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from askonce.archive import Archive, Snapshot
+from askonce.engine import Engine
+from askonce.engine.duplicates import find_duplicates
+from askonce.key_encoders import SentenceKeys
+from askonce.ranker import Ranker
+from askonce.ranking.calibration import SHARED, Calibration
+from askonce.ranking.manifest import (
+    Manifest,
+    Serving,
+    TeacherReading,
+    new_folder,
+    read_manifest,
+    write_manifest,
+)
+from askonce.ranking.stages import BM25, VECTORS
+from askonce.teachers.lexicon import TeacherLexicon
+from askonce.training.archive import recipes as archive_recipes
+from askonce.training.archive import run as run_module
+from askonce.training.archive import teaching
+from askonce.training.archive.in_place import train_on_archive
+from askonce.training.archive.priors import prior
+from askonce.training.archive.run import TrainOptions, train_snapshot
+from askonce.training.events import Reading, ignore
+from askonce.types import Link, Post
+from tests.teachers.small_teacher import SmallTeacher
+
+TOPICS, NOISE, DIM = 60, 12, 32
+
+
+class Synonyms(SmallTeacher):
+    """Knows that "xchain" means "chain", which BM25 cannot know."""
+
+    def __init__(self, salt):
+        super().__init__(DIM, salt)
+
+    def _sum(self, text):
+        return super()._sum(" ".join(word.removeprefix("x") for word in text.split()))
+
+
+@pytest.fixture
+def teacher(monkeypatch, request):
+    """One teacher for training and serving, instead of MiniLM; it counts what it reads."""
+    small = Synonyms(salt=zlib.crc32(request.node.name.encode()))  # a cache of its own
+    monkeypatch.setattr("askonce.teachers.teacher.SentenceTeacher", lambda source: small)
+    monkeypatch.setattr(run_module, "default_teacher", lambda: "minilm")
+    for recipe in (*archive_recipes.ENCODERS.values(), archive_recipes.PAIR):
+        monkeypatch.setitem(recipe["train"], "epochs", 1)
+    monkeypatch.setitem(archive_recipes.PAIR["model"], "dim", 10)
+    return small
+
+
+def forum(noise=0, marks=TOPICS):
+    """Pairs of questions about one topic in other words, each amid words of no meaning."""
+    rng = np.random.default_rng(1)
+    posts, links = [], []
+    for n in range(TOPICS):
+        for k, prefix in enumerate(("", "x")):
+            words = [
+                "how",
+                f"{prefix}topic{n}",
+                *(f"noise{w}" for w in rng.integers(0, NOISE, noise)),
+            ]
+            created = f"2020-{1 + n // 28:02}-{1 + n % 28:02}T{k:02}:00:00Z"
+            posts.append(Post(f"q{n}{prefix}", " ".join(words), created=created))
+        if n < marks:
+            links.append(Link(f"q{n}x", f"q{n}"))
+    return Snapshot("made", {post.id: post for post in posts}, {}, tuple(links))
+
+
+def in_folder(folder, snapshot):
+    archive = Archive.open(folder, create=True)
+    archive.write([*snapshot.questions.values(), *snapshot.answers.values()], snapshot.links)
+    return archive
+
+
+def no_text_twice(teacher):
+    return max(Counter(teacher.read).values()) == 1
+
+
+def test_a_teacher_serves_and_nothing_is_read_twice(tmp_path, teacher):
+    archive = in_folder(tmp_path / "m.askonce", forum())
+    events = []
+    trained = train_on_archive(archive, TrainOptions(tasks=("questions",)), events.append)
+    serving = trained.manifest.questions
+    assert serving.encoder == "sentence:minilm"
+    assert serving.teacher == TeacherReading("minilm", 2 * TOPICS, 2 * TOPICS)
+    assert serving.figures["dev"]["vectors"]["MAP"] > 0.9 > serving.figures["dev"]["bm25"]["MAP"]
+    assert {"vectors adapter", "fused adapter", "vectors cosineqa"} <= serving.figures["dev"].keys()
+    assert read_manifest(trained.folder) == trained.manifest
+    assert any(isinstance(event, Reading) for event in events)
+    archive.close()
+
+    read = len(teacher.read)
+    with Engine.open(tmp_path / "m.askonce") as engine:
+        hits = engine.similar("how topic7")
+        assert [hit.id for hit in hits[:2]] == ["q7", "q7x"]
+    assert len(teacher.read) == read
+    assert no_text_twice(teacher)
+
+
+def test_an_adapter_serves_where_dev_can_tell_it_from_its_teacher(tmp_path, teacher):
+    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
+    serving = train_on_archive(archive, TrainOptions(tasks=("questions",)), ignore).manifest
+    assert serving.questions.encoder == "questions/adapter"
+    for split in ("dev", "test"):
+        figures = serving.questions.figures[split]
+        assert figures["fused"]["MAP"] > figures["fused minilm"]["MAP"] + 0.1
+    assert serving.questions.history
+    archive.close()
+    read = len(teacher.read)
+    with Engine.open(tmp_path / "m.askonce") as engine:
+        engine.similar(engine.archive.post("q3").title)
+        assert len(teacher.read) == read
+        engine.similar("topic3 in words that nobody has used")
+        assert len(teacher.read) == read + 1
+    assert no_text_twice(teacher)
+
+
+def test_answers_are_tried_with_one_side_and_two(tmp_path, teacher):
+    plain = forum()
+    answers = {
+        f"a{n}": Post(
+            f"a{n}", body=f"xtopic{n} oiled", kind="answer", parent=f"q{n}", accepted=True
+        )
+        for n in range(TOPICS)
+    }
+    snapshot = Snapshot("made", plain.questions, answers, plain.links)
+    manifest = train_snapshot(snapshot, tmp_path, TrainOptions(), ignore).manifest
+    assert {"vectors adapter", "vectors adapter-2"} <= manifest.answers.figures["dev"].keys()
+    questions = manifest.questions.figures["dev"].keys()
+    assert "vectors adapter of answers" in questions
+    assert "vectors adapter-2 of answers" not in questions  # questions have one side
+    assert no_text_twice(teacher)
+
+
+def test_a_teacher_serves_an_archive_without_labels(tmp_path, teacher):
+    archive = in_folder(tmp_path / "m.askonce", forum(marks=0))
+    trained = train_on_archive(archive, TrainOptions(), ignore)
+    assert "nothing to learn from" in trained.missing["questions"]
+    serving = trained.manifest.questions
+    assert serving.encoder == "sentence:minilm"
+    assert serving.weights.keys() == {BM25, VECTORS}
+    assert serving.labels == ""
+    archive.close()
+    read = len(teacher.read)
+    assert read == 2 * TOPICS
+    with Engine.open(tmp_path / "m.askonce") as engine:
+        hits = engine.similar("how topic7")
+        assert {hit.id for hit in hits[:2]} == {"q7", "q7x"}
+        assert hits[0].duplicate_probability > 0.9 > hits[5].duplicate_probability
+    assert len(teacher.read) == read
+
+
+def test_the_starter_serves_where_there_is_no_teacher(tmp_path, teacher, monkeypatch):
+    monkeypatch.setattr(run_module, "default_teacher", lambda: None)
+    options = TrainOptions(tasks=("questions",))
+    none = train_snapshot(forum(marks=0), tmp_path / "none", options, ignore).manifest.questions
+    assert none.encoder == "sentence:starter" and none.teacher is None
+    marked = train_snapshot(forum(), tmp_path / "marked", options, ignore).manifest.questions
+    tried = marked.encoder == "sentence:starter" or "fused starter" in marked.figures["dev"]
+    assert tried and "fused minilm" not in marked.figures["dev"]
+    assert not teacher.read
+
+
+@pytest.mark.parametrize("bm25", [0.0, 0.2])
+def test_duplicates_by_vectors_have_the_probability_that_is_shown(tmp_path, teacher, bm25):
+    archive = in_folder(tmp_path / "m.askonce", forum(marks=20))
+    folder = new_folder(archive.folder)
+    calibration = Calibration(-28.0, {BM25: bm25, VECTORS: 30.0, SHARED: 1.0})
+    weights = {BM25: 1.0, VECTORS: 1.0}
+    serving = Serving("sentence:minilm", weights=weights, calibration=calibration)
+    write_manifest(folder, Manifest("2020-01-01", questions=serving))
+    archive.close()
+    with Engine.open(tmp_path / "m.askonce") as engine:
+        read = len(teacher.read)
+        pairs = list(find_duplicates(engine, engine.archive.iterate("question"), 0.5))
+        assert len(pairs) == 2 * TOPICS and len(teacher.read) == read
+        found = {(pair.question.id, pair.other.id): pair for pair in pairs if pair}
+        # those that nobody has marked, the newer one of each pair
+        assert found.keys() == {(f"q{n}x", f"q{n}") for n in range(20, TOPICS)}
+        for pair in found.values():
+            hits = {hit.id: hit for hit in engine.similar(pair.question.text)}
+            shown = hits[pair.other.id].duplicate_probability
+            assert pair.confidence == pytest.approx(shown, abs=1e-6) and pair.calibrated
+
+
+def slow(monkeypatch, chunks, size=16):
+    """A clock by which the teacher reads this many chunks of texts in its time."""
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(teaching, "READ_TOGETHER", size)
+    monkeypatch.setattr(teaching, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    monkeypatch.setattr(run_module, "READ_SHARE", chunks / 600)  # of ten minutes
+
+
+def test_what_fits_the_time_is_read_and_all_systems_are_measured_on_it(
+    tmp_path, teacher, monkeypatch
+):
+    snapshot = forum()
+    slow(monkeypatch, chunks=6)
+    trained = train_snapshot(snapshot, tmp_path, TrainOptions(tasks=("questions",)), ignore)
+    reading = trained.manifest.questions.teacher
+    assert len(teacher.read) == 6 * 16
+    assert reading.tried
+    assert reading.read == 6 * 16 < reading.posts == 2 * TOPICS
+    figures = trained.manifest.questions.figures["dev"]
+    assert {"vectors", "bm25"} <= figures.keys()
+    held_out = {f"how topic{n}" for n in range(50, TOPICS)}  # the newest
+    assert held_out <= set(teacher.read)
+    assert no_text_twice(teacher)
+
+
+def test_a_teacher_without_time_is_named_as_not_tried(tmp_path, teacher, monkeypatch):
+    slow(monkeypatch, chunks=1, size=4)
+    options = TrainOptions(tasks=("questions",))
+    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
+    assert serving.teacher == TeacherReading("minilm", 4, 2 * TOPICS, tried=False)
+    assert not any("minilm" in name or "adapter" in name for name in serving.figures["dev"])
+    assert len(teacher.read) == 4
+
+
+def test_a_named_teacher_is_the_only_encoder(tmp_path, teacher):
+    options = TrainOptions(encoder="some/teacher", tasks=("questions",))
+    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
+    assert serving.encoder == "sentence:some/teacher"
+    assert "vectors cosineqa" not in serving.figures["dev"]
+    assert "vectors adapter" in serving.figures["dev"]
+
+
+@pytest.mark.parametrize(("marks", "fitted"), [(40, False), (60, True)])
+def test_few_marks_leave_the_prior(tmp_path, teacher, marks, fitted):
+    options = TrainOptions(tasks=("questions",))
+    serving = train_snapshot(forum(marks=marks), tmp_path, options, ignore).manifest.questions
+    assert serving.labels == "duplicates"
+    assert (serving.calibration != prior("minilm")) == fitted
+    assert "Brier" in serving.figures["probability"]["test"]
+
+
+def test_sizes_and_intervals_of_every_system(tmp_path, teacher):
+    options = TrainOptions(tasks=("questions",))
+    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
+    for split in ("dev", "test"):
+        assert serving.queries[split] > 1
+        assert serving.intervals[split].keys() == serving.figures[split].keys()
+        for system, (low, high) in serving.intervals[split].items():
+            assert low <= serving.figures[split][system]["MAP"] + 1e-4
+            assert high >= serving.figures[split][system]["MAP"] - 1e-4
+
+
+def test_keys_of_an_untrained_adapter_are_those_of_its_teacher(teacher):
+    keys = SentenceKeys("minilm")
+    lexicon = TeacherLexicon(teacher=keys.teacher)
+    adapter = Ranker.create("adapter", lexicon, np.zeros((2, 1), np.float32), {"dim": DIM})
+    texts = ["topic1 noise", "xtopic1"]
+    np.testing.assert_allclose(adapter.encode(texts), keys.query_keys(texts), atol=1e-6)
