@@ -94,13 +94,15 @@ FLOW = {
         run""",
     "training/starter": "learn texts",
     "training/archive": """
-        clock progress recipes splits words
+        clock priors progress recipes splits words
         labels
         drawer
         pools
         held_out
-        candidates selection
-        calibrate
+        selection
+        calibrate fit_priors
+        teaching
+        candidates
         run
         in_place""",
     "bench": """
