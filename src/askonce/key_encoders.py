@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from askonce.config import as_dict
-from askonce.teachers import STARTER, Teacher, load_teacher
+from askonce.teachers import STARTER, CachedTeacher, Teacher, load_teacher
 from askonce.teachers.starter import load_starter
 from askonce.types import Post
 
@@ -58,7 +58,9 @@ class SentenceKeys:
         self.name = self.teacher.name
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        return self.teacher.encode(texts)  # (n, K)
+        if isinstance(self.teacher, CachedTeacher):
+            return self.teacher.encode(texts, keep=False)  # (n, K)
+        return self.teacher.encode(texts)
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
         return self.teacher.encode([post.text for post in posts])  # (n, K)

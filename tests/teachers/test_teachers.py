@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from askonce.errors import AskonceError
+from askonce.key_encoders import SentenceKeys
 from askonce.ranker import Ranker
 from askonce.teachers import CachedTeacher, TeacherRecord, VectorCache
 from askonce.teachers.cache import text_key
@@ -109,6 +110,7 @@ def test_an_untrained_adapter_is_its_teacher(ranker):
 
 
 def test_a_saved_adapter_needs_no_weights_for_cached_texts(ranker, tmp_path, monkeypatch):
+    ranker.lexicon.teacher.encode(TEXTS)
     expected = ranker.encode(TEXTS)
     ranker.save(tmp_path / "saved")
     monkeypatch.setenv("ASKONCE_CACHE", str(tmp_path))
@@ -142,3 +144,12 @@ def test_hyperbolic_keys_order_as_the_distance(tmp_path):
     by_key = encoder.candidate_key(candidates) @ encoder.query_key(query)
     by_distance = encoder.similarity(query, candidates)
     assert by_key.argsort().tolist() == by_distance.argsort().tolist()
+
+
+def test_users_queries_do_not_grow_the_cache(ranker):
+    teacher = ranker.lexicon.teacher
+    ranker.encode_document([Post("a", body="a post of the archive")])
+    assert len(teacher.cache) == 1
+    ranker.encode_query(["what a user asks", "a post of the archive"])
+    SentenceKeys(teacher).query_keys(["another question"])
+    assert len(teacher.cache) == 1

@@ -26,7 +26,8 @@ class TeacherLexicon(Lexicon):
     def read(self, texts: Sequence[str | Post]) -> list[TokenIds]:
         """Texts and posts with their vectors; what the cache lacks is read in large batches."""
         plain = [text.text if isinstance(text, Post) else text for text in texts]
-        vectors = self.teacher.encode(plain)  # (n, D)
+        posts = any(isinstance(text, Post) for text in texts)  # bare texts are users' queries
+        vectors = self.teacher.encode(plain, keep=posts)  # (n, D)
         if len(self.vocabulary) == len(SPECIAL):  # nothing reads words
             return [TokenIds(NO_WORDS, NO_WORDS, vector) for vector in vectors]
         words = [

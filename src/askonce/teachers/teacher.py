@@ -150,8 +150,13 @@ class CachedTeacher:
     def dim(self) -> int:
         return self.record.dim
 
-    def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
-        """One unit vector per text, float32 (n, D); an interrupted call keeps what was read."""
+    def encode(
+        self, texts: Sequence[str], on_progress: OnProgress | None = None, keep: bool = True
+    ) -> np.ndarray:
+        """One unit vector per text, float32 (n, D); an interrupted call keeps what was read.
+
+        With ``keep = False``, for users' queries, the cache is read but does not grow.
+        """
         keys = [text_key(text) for text in texts]
         vectors = self.cache.get(list(dict.fromkeys(keys)))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
@@ -160,7 +165,8 @@ class CachedTeacher:
         for start in range(0, len(ordered), SAVED_TEXTS):
             chunk = ordered[start : start + SAVED_TEXTS]
             fresh = self.loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
-            self.cache.put([key for key, _ in chunk], fresh)
+            if keep:
+                self.cache.put([key for key, _ in chunk], fresh)
             vectors |= zip((key for key, _ in chunk), fresh, strict=True)
             if on_progress is not None:
                 on_progress(start + len(chunk), len(ordered))
