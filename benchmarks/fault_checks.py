@@ -39,6 +39,7 @@ def compared(held: Truth, steps: Sequence[Truth]) -> Found:
     lost = 0
     for name in first.posts.keys() | last.posts.keys():
         lost += held.posts.get(name) not in [step.posts.get(name) for step in steps]
+    lost += len(first.links & last.links - held.links) + len(first.marks - held.marks)
     edits = Counter(held.edits) - Counter(last.edits)
     doubled = max(0, held.change - last.change) + edits.total()
     return Found(held, lost=lost, doubled=doubled, half=1)
@@ -52,17 +53,17 @@ def differences(folder: Path) -> list[str]:
     coder = RankerKeys(Ranker.load(models / "encoder"))
     archive = Archive.open(folder)
     change = archive.change
-    found = []
+    problems = []
     for kind in ("question", "answer"):
         posts = list(archive.iterate(kind))
         words = LexicalIndex(folder / "index" / f"lexical-{kind}s", writer=False)
         keys = VectorIndex(folder / "index" / f"vectors-{kind}s-{models.name}", coder, writer=False)
-        found += _of_words(words, posts) + _of_keys(keys, posts)
+        problems += _of_words(words, posts) + _of_keys(keys, posts)
         for index in (words, keys):
             if index.position != change:
-                found.append(f"{type(index).__name__} at change {index.position}, not {change}")
+                problems.append(f"{type(index).__name__} at change {index.position}, not {change}")
     archive.close()
-    return found
+    return problems
 
 
 def _of_words(index: LexicalIndex, posts: Sequence[Post]) -> list[str]:
@@ -73,24 +74,24 @@ def _of_words(index: LexicalIndex, posts: Sequence[Post]) -> list[str]:
         for word, stem in zip(words, index.terms(post.text), strict=True):
             wanted[stem].add(post.id)
             spelled[stem] = word
-    found = []
+    problems = []
     if len(index) != len(posts):
-        found.append(f"{len(index)} posts by words, not {len(posts)}")
+        problems.append(f"{len(index)} posts by words, not {len(posts)}")
     for stem, ids in wanted.items():
         hits = sorted(hit.id for hit in index.search(spelled[stem], len(posts) + 10))
         if hits != sorted(ids):
-            found.append(f"word {stem!r} finds {len(hits)} posts, not {len(ids)}")
-    return found
+            problems.append(f"word {stem!r} finds {len(hits)} posts, not {len(ids)}")
+    return problems
 
 
 def _of_keys(index: VectorIndex, posts: Sequence[Post]) -> list[str]:
-    found = []
+    problems = []
     ids = [post.id for post in posts]
     keys = index.coder.candidate_keys(posts)  # (n, K)
     hits = sorted(hit.id for hit in index.search_key(keys[0], len(posts) + 10))
     if len(index) != len(posts) or hits != sorted(ids):
-        found.append(f"{len(index)} posts by keys, of which {len(hits)} are found")
+        problems.append(f"{len(index)} posts by keys, of which {len(hits)} are found")
     each = [index.score_key(unit, ids) for unit in np.eye(keys.shape[1], dtype=np.float32)]
     stored = np.stack(each, axis=1)  # (n, K)
     wrong = ~np.isclose(stored, keys, rtol=NEAR, atol=NEAR).all(axis=1)  # (n,)
-    return found + [f"another key of {ids[row]!r}" for row in np.flatnonzero(wrong)]
+    return problems + [f"another key of {ids[row]!r}" for row in np.flatnonzero(wrong)]

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import socket
+import sqlite3
 import sys
 import time
 from collections.abc import Sequence
@@ -18,11 +19,13 @@ from fault_truth import WORDS, Op, Truth
 
 from askonce import cli, ranker_folder, server
 from askonce.archive import Archive
+from askonce.archive.database import FILE
+from askonce.archive.tables import metadata
 from askonce.engine import Engine
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
 from askonce.text.lexicon import Lexicon
-from askonce.types import Post
+from askonce.types import SOURCE_FIELDS, Post
 
 PRELOADED = (uvicorn, server, ranker_folder)  # a forked process need not load them again
 
@@ -41,6 +44,18 @@ def prepare(folder: Path, first: Op) -> Truth:
         return Truth.of(engine.archive)
 
 
+def downgrade(folder: Path) -> bool:
+    """Make the archive one of format 1, which has no marks; True to say that it is done."""
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        for table in metadata.tables.keys() - {"state", "posts", "links", "revisions"}:
+            connection.execute(f"DROP TABLE {table}")
+        for column in SOURCE_FIELDS:
+            connection.execute(f"ALTER TABLE posts DROP COLUMN {column}")
+        connection.execute("UPDATE state SET format = 1")
+        connection.commit()
+    return True
+
+
 def command(journal: int, *words: object) -> None:
     """The command of the program."""
     sys.argv = ["askonce", *map(str, words)]
@@ -57,10 +72,14 @@ def write_all(target: Engine | Archive, plan: Sequence[Op], journal: int) -> Non
 
 def apply(target: Engine | Archive, op: Op) -> None:
     """One write."""
-    if op.posts:
-        target.write(op.posts)
+    if op.posts or op.links:
+        target.write(op.posts, op.links)
     if op.gone:
         target.delete(op.gone)
+    if op.unlinked:
+        target.remove_links(op.unlinked)
+    if op.mark is not None:
+        (target.archive if isinstance(target, Engine) else target).feedback.add(op.mark)
 
 
 def write_over_http(port: int, server: int, plan: Sequence[Op], journal: int) -> None:
@@ -71,8 +90,11 @@ def write_over_http(port: int, server: int, plan: Sequence[Op], journal: int) ->
             return
         time.sleep(0.01)
     for op in plan:
-        posts = [asdict(post) for post in op.posts]
-        path, body = ("", {"posts": posts}) if posts else ("/delete", {"ids": op.gone})
+        fields = [asdict(post).items() for post in op.posts]
+        posts = [{name: value for name, value in one if value is not None} for one in fields]
+        links = [asdict(link) for link in op.links]
+        body: dict[str, object] = {"posts": posts, "links": links}
+        path, body = ("/delete", {"ids": op.gone}) if op.gone else ("", body)
         if not answered(connection, "POST", f"/api/posts{path}", json.dumps(body)):
             return
         os.write(journal, b".")

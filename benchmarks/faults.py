@@ -1,4 +1,4 @@
-"""Kill -9 at random moments of importing, adding, editing, deleting and indexing: what is lost?
+"""Kill -9 at random moments of importing, writing, moderating and indexing: what is lost?
 
     python benchmarks/faults.py --kills 200 --json F
 
@@ -7,8 +7,9 @@ says after each write that it was acknowledged, until it is killed at a random m
 archive is opened as after any restart, and compared with what was acknowledged: the write that was
 under way may be there as a whole or not at all, and is repeated as a client would. All indexes on
 the disk must hold exactly the posts of the archive. ``serving`` is a real server, killed while a
-client writes over HTTP. Transactions of an import and files of vectors are made small, so that
-kills fall between their steps too.
+client writes over HTTP; ``desk`` adds and removes links and stores visitors' marks; ``upgrading``
+opens an archive of the first format, which upgrades it, and writes to it. Transactions of an import
+and files of vectors are made small, so that kills fall between their steps too.
 """
 
 import os
@@ -22,13 +23,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
 from fault_checks import Found, compared, differences
 from fault_processes import SLOWEST, Outcome, in_process, last_line, started
-from fault_tasks import apply, command, free_port, prepare, write_all, write_over_http
+from fault_tasks import apply, command, downgrade, free_port, prepare, write_all, write_over_http
 from fault_truth import Author, Op, Truth
 
 from askonce.archive import Archive, load
@@ -37,8 +38,19 @@ from askonce.data.forums.jsonl import read
 from askonce.engine import Engine
 from askonce.index import vectors
 
-OPERATIONS = ("importing", "adding", "editing", "deleting", "indexing", "serving")
-WRITES = ("adding", "editing", "deleting")
+OPERATIONS = (
+    "importing",
+    "adding",
+    "editing",
+    "deleting",
+    "desk",
+    "upgrading",
+    "indexing",
+    "serving",
+)
+WRITES = ("adding", "editing", "deleting", "linking")
+DESK = ("linking", "unlinking", "marking", "deleting")  # of moderators and visitors
+KINDS = {"serving": WRITES, "indexing": WRITES, "desk": DESK, "upgrading": (*WRITES, "marking")}
 POSTS, WRITES_PLANNED = 500, 30
 LOADING = import_module("askonce.archive.load")  # the package shows its function by this name
 
@@ -123,13 +135,16 @@ class Trial:
         acknowledged = len(plan) if outcome.whole else outcome.acknowledged
         report.acknowledged += acknowledged
         steps = self.truth.steps(plan)
-        found = in_process(lambda: self._check(operation, steps, plan, acknowledged))
-        self._note(operation, found, acknowledged, under_way=acknowledged < len(plan))
+        checked = in_process(lambda: self._check(operation, steps, plan, acknowledged))
+        self._note(operation, checked, acknowledged, under_way=acknowledged < len(plan))
 
     def _plan(self, operation: str) -> list[Op]:
         if operation == "importing":
             return self._import_plan()
-        kinds = WRITES if operation in ("serving", "indexing") else (operation,)
+        if operation == "upgrading":
+            in_process(lambda: downgrade(self.folder))
+            self.truth = replace(self.truth, marks=frozenset())
+        kinds = KINDS.get(operation, (operation,))
         length = 60 if operation == "indexing" else WRITES_PLANNED
         return list(self.author.series(self.truth, kinds, length))
 
@@ -157,7 +172,7 @@ class Trial:
             return started(index).until_killed(after, begins=len(plan))
         if operation == "serving":
             port = free_port()
-            words = ("serve", self.folder, "--port", port)
+            words = ("serve", self.folder, "--port", port, "--allow-unauthenticated-writes")
             serving = started(lambda journal: command(journal, *words))
             client = started(lambda j: write_over_http(port, serving.number, plan, j))
             return client.until_killed(after, instead=serving)
@@ -186,24 +201,24 @@ class Trial:
                 steps = [steps[done + 1]]
             else:
                 steps = [steps[-1]]
-            found = compared(Truth.of(archive), steps)
-            found.done = done
-        found.differences = differences(self.folder)
-        return found
+            outcome = compared(Truth.of(archive), steps)
+            outcome.done = done
+        outcome.differences = differences(self.folder)
+        return outcome
 
-    def _note(self, operation: str, found: Found, acknowledged: int, under_way: bool) -> None:
-        report, self.truth = self.report, found.truth
-        if under_way and found.done > acknowledged:
+    def _note(self, operation: str, outcome: Found, acknowledged: int, under_way: bool) -> None:
+        report, self.truth = self.report, outcome.truth
+        if under_way and outcome.done > acknowledged:
             report.under_way_kept += 1
         elif under_way:
             report.under_way_gone += 1
-        report.lost += found.lost
-        report.doubled += found.doubled
-        report.half += found.half
-        report.index_differences += len(found.differences)
-        if found.lost or found.doubled or found.half:
-            self._wrong(operation, f"{found.lost} lost, {found.doubled} doubled")
-        for difference in found.differences[:3]:
+        report.lost += outcome.lost
+        report.doubled += outcome.doubled
+        report.half += outcome.half
+        report.index_differences += len(outcome.differences)
+        if outcome.lost or outcome.doubled or outcome.half:
+            self._wrong(operation, f"{outcome.lost} lost, {outcome.doubled} doubled")
+        for difference in outcome.differences[:3]:
             self._wrong(operation, difference)
 
     def _wrong(self, operation: str, what: str) -> None:

@@ -60,8 +60,8 @@ class Forum:
         parts = []
         number += len(SYLLABLES)
         while number:
-            number, place = divmod(number, len(SYLLABLES))
-            parts.append(SYLLABLES[place])
+            number, syllable = divmod(number, len(SYLLABLES))
+            parts.append(SYLLABLES[syllable])
         return "".join(parts)
 
     def question(self, number: int) -> tuple[str, str, int]:
@@ -76,8 +76,8 @@ class Forum:
         title = self._text(rng, topic, *TITLE)
         if original:
             words = self.question(original)[0].split()
-            kept = [word for word in words if rng.random() < 0.7]
-            title = " ".join([*kept, *title.split()[: max(1, len(words) - len(kept))]])
+            chosen = [word for word in words if rng.random() < 0.7]
+            title = " ".join([*chosen, *title.split()[: max(1, len(words) - len(chosen))]])
         return title, self._text(rng, topic, *BODY), original
 
     def answer(self, number: int) -> str:

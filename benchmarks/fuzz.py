@@ -60,7 +60,7 @@ def main() -> None:
     sys.exit(any(result["exit_code"] for result in results.values()))
 
 
-def fuzz(name: str, seconds: int, found: Path) -> None:
+def fuzz(name: str, seconds: int, findings: Path) -> None:
     """Never returns: libFuzzer ends the process."""
     with atheris.instrument_imports(include=READERS):
         target, seeds = TARGETS[name]()
@@ -85,16 +85,16 @@ def fuzz(name: str, seconds: int, found: Path) -> None:
             print(f"slowest: {1000 * took:.1f} ms", file=sys.stderr)
 
     flags = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-rss_limit_mb={MEMORY_MB}"]
-    flags += [f"-artifact_prefix={found}/{name}-", "-print_final_stats=1", "-timeout=120"]
+    flags += [f"-artifact_prefix={findings}/{name}-", "-print_final_stats=1", "-timeout=120"]
     flags.append("-len_control=0")  # long inputs from the start
     atheris.Setup([sys.argv[0], *flags, str(corpus)], one)
     atheris.Fuzz()
 
 
-def in_process(name: str, seconds: int, found: Path) -> dict[str, object]:
+def in_process(name: str, seconds: int, findings: Path) -> dict[str, object]:
     """How one target did."""
     print(f"\n{name}: {seconds} s", file=sys.stderr)
-    words = [name, "--seconds", seconds, "--found", found]
+    words = [name, "--seconds", seconds, "--found", findings]
     command = [sys.executable, __file__, *map(str, words)]
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     output = ran.stdout + ran.stderr

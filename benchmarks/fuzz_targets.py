@@ -74,15 +74,15 @@ def imported(form: str, name: str, seeds: list[bytes]) -> Made:
 
     folder = scratch()
     plain, packed = folder / "plain", folder / "packed"
-    for place in (plain, packed):
-        place.mkdir()
+    for folder in (plain, packed):
+        folder.mkdir()
 
     def target(data: bytes) -> None:
         gzipped = data.startswith(b"\x1f\x8b")
         path = packed / f"{name}.gz" if gzipped else plain / name
         path.write_bytes(data)
-        place = path.parent if form == "stackexchange" else path
-        for record in IMPORTERS[form](Source(place)):
+        dump = path.parent if form == "stackexchange" else path
+        for record in IMPORTERS[form](Source(dump)):
             if isinstance(record, Post):
                 problem(record)
 
@@ -163,22 +163,22 @@ def model() -> Made:
     numbers = len(whole[-1]) - int.from_bytes(whole[-1][:8], "little") - 8  # bytes after the header
 
     def target(data: bytes) -> None:
-        place = data[0] % len(paths) if data else 0
+        index = data[0] % len(paths) if data else 0
         content = data[1:]
-        if place == len(paths) - 1:  # another header, with its true length
+        if index == len(paths) - 1:  # another header, with its true length
             content = len(content).to_bytes(8, "little") + content + bytes(numbers)
-        paths[place].write_bytes(content)
+        paths[index].write_bytes(content)
         try:
-            if paths[place].name == CURRENT:
+            if paths[index].name == CURRENT:
                 current(folder.parents[1])
-            elif paths[place].name == MANIFEST:
+            elif paths[index].name == MANIFEST:
                 read_manifest(folder)
             else:
                 Ranker.load(folder)
         finally:
-            paths[place].write_bytes(whole[place])
+            paths[index].write_bytes(whole[index])
 
-    seeds = [bytes([place]) + content for place, content in enumerate(whole)]
+    seeds = [bytes([index]) + content for index, content in enumerate(whole)]
     seeds[-1] = seeds[-1][:1] + whole[-1][8:-numbers]
     return target, seeds
 

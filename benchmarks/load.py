@@ -2,17 +2,22 @@
 
     python benchmarks/load.py --seconds 120 --json F
     python benchmarks/load.py --queries 200000 --minutes 120 --json F
+    python benchmarks/load.py --compare OLD/src --posts 17000 --json F
 
 The first starts ``askonce serve`` on a generated forum with untrained models, raises the rate until
 requests are refused or slow, sends twice the last good rate for --seconds, and looks at
 latency and memory before and right after. Half of the requests are full asks, half are suggestions
 while typing. The second asks one engine --queries times and compares its resident memory at the end
 with that after the first twentieth; nine in ten queries are suggestions. If the minutes are over
-first, it reports what was asked, and fails.
+first, it reports what was asked, and fails. The third serves the forum by an older version and by
+this one in turns, each with an archive of its own making and random vectors, and prints a table:
+asks and suggestions of eight clients, a burst of 300 asks, and ``/healthz`` beside 1,000 silent
+connections and beside clients that never read.
 """
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -41,22 +46,60 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="of twice the load")
     parser.add_argument("--queries", type=int, help="instead: this many queries in one process")
     parser.add_argument("--minutes", type=float, default=120, help="that --queries may take")
+    parser.add_argument("--compare", type=Path, help="the src folder of an older version")
+    parser.add_argument("--count", type=int, default=200, help="requests of a kind in a round")
+    parser.add_argument("--rounds", type=int, default=3, help="of each version to compare")
     parser.add_argument("--posts", type=int, default=5_000, help="questions of the forum")
     parser.add_argument("--json", type=Path, help="also write the result to this file")
     parser.add_argument("--folder", type=Path, help="keep the archive here, and use it again")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch) / "forum.askonce"
-        make(folder, options.posts, Path(scratch))
-        if options.queries:
-            result = in_a_row(folder, options.posts, options.queries, 60 * options.minutes)
+        if options.compare:
+            result = compare(folder, options)
         else:
-            result = overload(folder, options.posts, options.seconds)
+            make(folder, options.posts, Path(scratch))
+            if options.queries:
+                result = in_a_row(folder, options.posts, options.queries, 60 * options.minutes)
+            else:
+                result = overload(folder, options.posts, options.seconds)
     text = json.dumps({"posts": options.posts, **result}, indent=2)
     print(text)
     if options.json:
         options.json.write_text(text + "\n")
     sys.exit(0 if result["passed"] else 1)
+
+
+def compare(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Rounds of both versions in turns, each with an archive of its own making."""
+    from load_compare import measure, table
+
+    questions = options.posts
+    sources = {
+        "before": options.compare.resolve(),
+        "now": Path(__file__).resolve().parents[1] / "src",
+    }
+    archives = {name: folder.with_name(f"{folder.stem}-{name}.askonce") for name in sources}
+    for name, source in sources.items():
+        say(f"making the archive of the version {name}")
+        words = (Path(__file__).with_name("forum_archive.py"), archives[name], questions)
+        command = [sys.executable, *map(str, words)]
+        subprocess.run(command, check=True, stdout=sys.stderr, env=environment(source))
+    rounds: dict[str, list[Any]] = {name: [] for name in sources}
+    for number in range(options.rounds):
+        for name, source in sources.items():
+            say(f"round {number + 1} of {options.rounds}: {name}")
+            with served(archives[name], source) as server:
+                figures = measure(server.port, server.number, questions, number, options.count)
+            rounds[name].append(figures)
+    print(table(rounds), file=sys.stderr)
+    answered = [set(figures["asks"]["statuses"]) == {"200"} for figures in rounds["now"]]
+    return {"rounds": rounds, "passed": all(answered)}
+
+
+def environment(source: Path | None) -> dict[str, str] | None:
+    """The environment of a process that runs the version in a src folder."""
+    return {**os.environ, "PYTHONPATH": str(source)} if source else None
 
 
 def overload(folder: Path, questions: int, seconds: float) -> dict[str, Any]:
@@ -94,25 +137,25 @@ def ramp(drive: "Drive") -> tuple[float, list[dict[str, Any]]]:
     drive(FIRST_RATE, STEP)  # warms up
     rate, good, failed = FIRST_RATE, FIRST_RATE / 2, 0
     while failed < TRIES:  # a busy moment of the machine is no limit
-        found = drive(rate, STEP)
-        steps.append(shortened(found))
-        if carried(found):
+        result = drive(rate, STEP)
+        steps.append(shortened(result))
+        if carried(result):
             rate, good, failed = rate * FASTER, rate, 0
         else:
             failed += 1
     return good, steps
 
 
-def carried(found: dict[str, Any]) -> bool:
+def carried(result: dict[str, Any]) -> bool:
     """Whether the requests of a step were admitted and answered in time."""
-    admitted = found["statuses"].get("200", 0)
-    return admitted >= 0.99 * found["sent"] and found["admitted_ms"]["p99"] < SLOW_MS
+    admitted = result["statuses"].get("200", 0)
+    return admitted >= 0.99 * result["sent"] and result["admitted_ms"]["p99"] < SLOW_MS
 
 
-def shortened(found: dict[str, Any]) -> dict[str, Any]:
+def shortened(result: dict[str, Any]) -> dict[str, Any]:
     """A step of the ramp as the report shows it."""
-    p99 = found["admitted_ms"].get("p99")
-    return {"rate": found["rate"], "statuses": found["statuses"], "p99_ms": p99}
+    p99 = result["admitted_ms"].get("p99")
+    return {"rate": result["rate"], "statuses": result["statuses"], "p99_ms": p99}
 
 
 class Drive:
@@ -136,26 +179,26 @@ class Server:
     """A running ``askonce serve``."""
 
     def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
-        self.port, self._process = port, process
+        self.port, self.number, self._process = port, process.pid, process
         self.highest_mb = 0.0
 
     def resident_mb(self) -> float:
         """Its memory now; the highest so far is kept too."""
         text = Path(f"/proc/{self._process.pid}/status").read_text()
-        found = {name: int(re.search(rf"{name}:\s+(\d+)", text)[1]) for name in ("VmRSS", "VmHWM")}
-        self.highest_mb = round(found["VmHWM"] / 1024, 1)
-        return round(found["VmRSS"] / 1024, 1)
+        result = {name: int(re.search(rf"{name}:\s+(\d+)", text)[1]) for name in ("VmRSS", "VmHWM")}
+        self.highest_mb = round(result["VmHWM"] / 1024, 1)
+        return round(result["VmRSS"] / 1024, 1)
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Server]:
-    """A server on a free port, once its models are loaded."""
+def served(folder: Path, source: Path | None = None) -> Iterator[Server]:
+    """A server on a free port, once its models are loaded; by the version in a src folder."""
     command = [sys.executable, "-m", "askonce", "serve", str(folder), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(source))
     try:
-        found = re.search(r":(\d+) ", process.stdout.readline())
-        wait_for_models(int(found[1]))
-        yield Server(process, int(found[1]))
+        result = re.search(r":(\d+) ", process.stdout.readline())
+        wait_for_models(int(result[1]))
+        yield Server(process, int(result[1]))
     finally:
         process.terminate()
         process.wait(60)

@@ -16,8 +16,8 @@ from urllib.parse import quote
 import numpy as np
 from forum import Forum
 
+HOST = "127.0.0.1"
 PATIENCE = 20  # seconds for one answer
-PATHS = ("/api/ask?q=", "/api/similar?ranker=fused&k=5&q=")  # an ask, and one while typing
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -42,7 +42,7 @@ class Driver:
         self.seen = Seen()
         self._idle: list[Connection] = []
 
-    async def run(self, targets: list[str], rate: float, seed: int) -> Seen:
+    async def run(self, targets: list[bytes], rate: float, seed: int) -> Seen:
         """Send all, at random moments with this mean rate."""
         gaps = np.random.default_rng(seed).exponential(1 / rate, len(targets))
         begin = time.perf_counter()
@@ -52,13 +52,18 @@ class Driver:
             if wait > 0:
                 await asyncio.sleep(wait)
             self.seen.late.append(1000 * (time.perf_counter() - begin - due))
-            tasks.append(asyncio.create_task(self._ask(target)))
+            tasks.append(asyncio.create_task(self.ask(target)))
         await asyncio.gather(*tasks)
-        for _, writer in self._idle:
-            writer.close()
+        self.close()
         return self.seen
 
-    async def _ask(self, target: str) -> None:
+    def close(self) -> None:
+        """Close all idle connections; the next request opens a new one."""
+        while self._idle:
+            self._idle.pop()[1].close()
+
+    async def ask(self, target: bytes) -> None:
+        """Send one request and note what came back."""
         begin = time.perf_counter()
         try:
             async with asyncio.timeout(PATIENCE):
@@ -74,14 +79,14 @@ class Driver:
             self.seen.refused.append(took)
             self.seen.without_retry_after += b"\r\nretry-after: " not in headers
 
-    async def _answer(self, target: str) -> tuple[str, bytes]:
+    async def _answer(self, target: bytes) -> tuple[str, bytes]:
         if self._idle:
             reader, writer = self._idle.pop()
         else:
             reader, writer = await asyncio.open_connection(self.host, self.port)
             self.seen.connections += 1
         try:
-            writer.write(f"GET {target} HTTP/1.1\r\nhost: {self.host}\r\n\r\n".encode())
+            writer.write(target)
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             length = int(head.partition(b"\r\ncontent-length: ")[2].partition(b"\r\n")[0])
             await reader.readexactly(length)
@@ -92,13 +97,30 @@ class Driver:
         return head.split(b" ", 2)[1].decode(), head
 
 
-def targets(forum: Forum, count: int, seed: int) -> list[str]:
-    """Requests with questions that the forum does not hold, half of them while being typed."""
-    found = []
-    for number in range(count):
-        title, _, _ = forum.question(forum.questions + 1 + seed * 1_000_000 + number)
-        found.append(PATHS[number % len(PATHS)] + quote(title))
-    return found
+def request(path: str, body: object = None) -> bytes:
+    """A GET request, or a POST of JSON."""
+    content = b"" if body is None else json.dumps(body).encode()
+    head = f"{'GET' if body is None else 'POST'} {path} HTTP/1.1\r\nhost: {HOST}\r\n"
+    if body is not None:
+        head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n"
+    return f"{head}\r\n".encode() + content
+
+
+def asks(forum: Forum, count: int, seed: int) -> list[bytes]:
+    """Full asks of questions that the forum does not hold."""
+    return [request("/api/ask?q=" + quote(title)) for title in titles(forum, count, 2 * seed)]
+
+
+def suggestions(forum: Forum, count: int, seed: int) -> list[bytes]:
+    """The same while they are typed, as the page sends them."""
+    every = titles(forum, count, 2 * seed + 1)
+    return [request("/api/duplicates", {"title": title, "k": 5}) for title in every]
+
+
+def titles(forum: Forum, count: int, seed: int) -> list[str]:
+    """Titles of questions that the forum does not hold."""
+    first = forum.questions + 1 + seed * 1_000_000
+    return [forum.question(first + number)[0] for number in range(count)]
 
 
 def quantiles(values: list[float]) -> dict[str, float]:
@@ -118,10 +140,10 @@ def main() -> None:
     parser.add_argument("--questions", type=int, required=True)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    asked = targets(
-        Forum(options.questions), max(20, int(options.rate * options.seconds)), options.seed
-    )
-    driver = Driver("127.0.0.1", options.port)
+    forum, count = Forum(options.questions), max(10, int(options.rate * options.seconds / 2))
+    both = (send(forum, count, options.seed) for send in (asks, suggestions))
+    asked = [target for pair in zip(*both, strict=True) for target in pair]
+    driver = Driver(HOST, options.port)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(driver.run(asked, options.rate, options.seed))
     seen = driver.seen

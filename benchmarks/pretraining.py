@@ -29,7 +29,7 @@ def main() -> None:
     text = TextSettings(given.min_count, vectors="file" if given.vectors else "skipgram")
     options = {"dim": given.dim, "dropout": given.dropout}
     ranker = untrained(Recipe(given.model, given.dataset, options, text), dataset, given.vectors)
-    settings = PretrainSettings(given.epochs, given.batch_size, sampled=given.sampled)
+    settings = PretrainSettings(given.epochs, given.batch_size)
     history = pretrain(ranker, dataset, settings, given.out, progress)
     last = history[-1]
     result = {
@@ -64,7 +64,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dim", type=int, default=200)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--min-count", type=int, default=3)
-    parser.add_argument("--sampled", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
 

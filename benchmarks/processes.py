@@ -29,14 +29,14 @@ def main() -> None:
     parser.add_argument("--recipes", type=Path, default=Path("recipes"))
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     given = parser.parse_args()
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "cores": os.cpu_count(),
         "training": training(given),
         "pretraining": {},
     }
     for name in PRETRAINED:
-        found["pretraining"][name] = pretraining(given, name)
-    text = json.dumps(found, indent=1)
+        figures["pretraining"][name] = pretraining(given, name)
+    text = json.dumps(figures, indent=1)
     print(text)
     if given.json:
         given.json.write_text(text + "\n", "utf-8")

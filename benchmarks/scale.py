@@ -78,14 +78,14 @@ def size(posts: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "forum.askonce"
-        found: dict[str, Any] = make(folder, questions, Path(scratch), tell)
-        found["disk"] = sizes(folder)
+        figures: dict[str, Any] = make(folder, questions, Path(scratch), tell)
+        figures["disk"] = sizes(folder)
         tell("encoding")
-        found |= encoding(folder)
+        figures |= encoding(folder)
         tell("asking")
-        found |= measure(folder, questions)
-    found["per_million"] = per_million(found)
-    return found
+        figures |= measure(folder, questions)
+    figures["per_million"] = per_million(figures)
+    return figures
 
 
 def encoding(folder: Path) -> dict[str, float]:

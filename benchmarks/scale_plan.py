@@ -14,19 +14,19 @@ ASKS = 100  # full asks in a second
 GB = 1e9
 
 
-def per_million(found: Mapping[str, Any]) -> dict[str, float]:
+def per_million(size: Mapping[str, Any]) -> dict[str, float]:
     """Cost of a million posts at one size: seconds, core hours, gigabytes on the disk."""
-    millions = found["all_posts"] / 1e6
+    millions = size["all_posts"] / 1e6
     disk = {
-        f"{part}_gb": size / GB / millions
-        for part, size in found["disk"].items()
+        f"{part}_gb": bytes_ / GB / millions
+        for part, bytes_ in size["disk"].items()
         if part != "models"  # which do not grow with the archive
     }
     costs = {
-        "import_s": 1e6 / found["import_posts_per_s"],
-        "words_s": found["lexical_index_s"] / millions,
-        "vectors_s": found["vector_index_s"] / millions,
-        "encoding_core_hours": 1e6 / found["encoded_per_core_s"] / 3600,
+        "import_s": 1e6 / size["import_posts_per_s"],
+        "words_s": size["lexical_index_s"] / millions,
+        "vectors_s": size["vector_index_s"] / millions,
+        "encoding_core_hours": 1e6 / size["encoded_per_core_s"] / 3600,
         **disk,
     }
     return {name: round(value, 4) for name, value in costs.items()}
@@ -34,7 +34,7 @@ def per_million(found: Mapping[str, Any]) -> dict[str, float]:
 
 def plan(known: Mapping[str, Any], questions: int) -> str:
     """A Markdown table: what each part needs for this many questions and their answers."""
-    sizes = sorted(known["sizes"].values(), key=lambda found: found["all_posts"])
+    sizes = sorted(known["sizes"].values(), key=lambda size: size["all_posts"])
     if len(sizes) < 2:
         raise SystemExit("a plan needs two sizes; measure them with --posts first")
     posts, measured = POSTS_PER_QUESTION * questions, sizes[-1]["all_posts"]
@@ -71,12 +71,12 @@ def _measured(sizes: Sequence[Mapping[str, Any]]) -> list[str]:
         (name, *(value if isinstance(value := of(f), str) else f"{value:,.0f}" for f in sizes))
         for name, of in shown
     ]
-    head = ("posts", *(f"{found['all_posts']:,}" for found in sizes))
+    head = ("posts", *(f"{size['all_posts']:,}" for size in sizes))
     return [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
 
 
-def _times(found: Mapping[str, float]) -> str:
-    return f"{found['p50']:.0f} and {found['p95']:.0f}"
+def _times(size: Mapping[str, float]) -> str:
+    return f"{size['p50']:.0f} and {size['p95']:.0f}"
 
 
 def _rows(sizes: Sequence[Mapping[str, Any]], posts: float) -> list[tuple[str, ...]]:
@@ -103,7 +103,7 @@ def _rows(sizes: Sequence[Mapping[str, Any]], posts: float) -> list[tuple[str, .
 
 def memory_per_million(sizes: Sequence[Mapping[str, Any]]) -> float:
     """Gigabytes of memory that a million more posts take, by the two largest of several sizes."""
-    less, more = sorted(sizes, key=lambda found: found["all_posts"])[-2:]
+    less, more = sorted(sizes, key=lambda size: size["all_posts"])[-2:]
     grown = (more["rss_mb"] - less["rss_mb"]) / 1e3
     return round(grown * 1e6 / (more["all_posts"] - less["all_posts"]), 4)
 

@@ -82,9 +82,9 @@ def _table(sizes: tuple[int, ...], costs: list[tuple[float, float]]) -> dict[str
 
 def _exponents(sizes: tuple[int, ...], costs: list[tuple[float, float]]) -> dict[str, float]:
     upper = slice(-3, None)
-    found = {}
-    for place, kind in enumerate(("time", "memory")):
-        values = [cost[place] for cost in costs][upper]
+    exponents = {}
+    for column, kind in enumerate(("time", "memory")):
+        values = [cost[column] for cost in costs][upper]
         slope = np.polyfit(np.log(sizes[upper]), np.log(values), 1)[0]
-        found[kind] = round(float(slope), 2)
-    return found
+        exponents[kind] = round(float(slope), 2)
+    return exponents

@@ -25,6 +25,7 @@ from askonce.models.base import EmbeddingInit, Matcher
 from askonce.ranker import Ranker
 from askonce.text.batch import Batch, TokenIds
 from askonce.text.lexicon import Lexicon
+from askonce.training.batches import GroupBatch, GroupScorer
 from askonce.types import Post
 
 VOCABULARY = 20_000
@@ -57,17 +58,27 @@ def batches(count: int, size: int) -> list[tuple[Batch, Batch]]:
 
 
 def training(
-    name: str, data: list[tuple[Batch, Batch]], optimise: bool = True, **options: object
+    name: str,
+    data: list[tuple[Batch, Batch]],
+    optimise: bool = True,
+    at_once: bool = False,
+    **options: object,
 ) -> Callable[[], None]:
-    """One training step on each batch: forward, backward and, with ``optimise``, the update."""
+    """One training step on each batch: forward, backward and, with ``optimise``, the update.
+
+    Scores are computed as the training loop does, each text read once and then matched, or
+    ``at_once`` by the model's own ``forward`` of pairs, which CTRN and QRNN have.
+    """
     kind = MODELS[name]
     model: Matcher = kind(kind.Config(**options), words(300)).train()
+    scorer = GroupScorer(model)
+    groups = [one_pair_each(*pair) for pair in data]
     weights = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(weights, lr=1e-4, fused=True)
 
     def run() -> None:
-        for query, candidate in data:
-            scores = model(query, candidate)
+        for pair, group in zip(data, groups, strict=True):
+            scores = model(*pair) if at_once else scorer(group).squeeze(1)  # (B,)
             labels = torch.arange(len(scores)).remainder(2).to(scores.dtype)
             binary_cross_entropy_with_logits(scores, labels).backward()
             if optimise:
@@ -75,6 +86,13 @@ def training(
             optimizer.zero_grad()
 
     return run
+
+
+def one_pair_each(query: Batch, candidate: Batch) -> GroupBatch:
+    """Groups of one candidate, as the training loop takes them."""
+    rows = torch.arange(len(query))
+    ones = torch.ones(len(query), 1, dtype=torch.bool)  # (B, 1)
+    return GroupBatch(query, candidate, rows, rows, ones.long(), ones)
 
 
 def qrnn_products(dim: int, data: list[tuple[Batch, Batch]]) -> Callable[[], None]:
@@ -109,13 +127,14 @@ def training_ratios(repeats: int, quick: bool) -> dict[str, float]:
             "ctrn": training("ctrn", big, dim=800),
             "lstm": training("lstm-mlp", big, dim=800),
             "ap": training("ap-bilstm", big, hidden=800, train_words=False),
+            "ctrn at once": training("ctrn", big, at_once=True, dim=800),
         },
         repeats,
     )
     parts = interleaved(
         {
-            "ctrn": training("ctrn", big, False, dim=800),
-            "qrnn": training("qrnn", big, False, dim=800),
+            "ctrn": training("ctrn", big, False, True, dim=800),
+            "qrnn": training("qrnn", big, False, True, dim=800),
             "gemm": qrnn_products(800, big),
         },
         2 * repeats,
@@ -128,13 +147,23 @@ def training_ratios(repeats: int, quick: bool) -> dict[str, float]:
         },
         repeats,
     )
+    wide = interleaved(  # MP-CNN takes seconds a batch
+        {
+            "hyperqa": training("hyperqa", small[:1], dim=300),
+            "mp-cnn": training("mp-cnn", small[:1]),
+        },
+        repeats,
+    )
     return {
         "ctrn_vs_lstm": ratio(seconds["lstm"], seconds["ctrn"]),
         "ctrn_vs_ap_bilstm": ratio(seconds["ap"], seconds["ctrn"]),
+        "ctrn_at_once_vs_lstm": ratio(seconds["lstm"], seconds["ctrn at once"]),
+        "ctrn_at_once_vs_ap_bilstm": ratio(seconds["ap"], seconds["ctrn at once"]),
         "ctrn_over_qrnn": ratio(parts["ctrn"], parts["qrnn"]),
         "qrnn_over_gemm": ratio(parts["qrnn"], parts["gemm"]),
         "hyperqa_vs_ap_bilstm": ratio(hyper["ap-bilstm"], hyper["hyperqa"]),
         "hyperqa_vs_ap_cnn": ratio(hyper["ap-cnn"], hyper["hyperqa"]),
+        "hyperqa_vs_mp_cnn": ratio(wide["mp-cnn"], wide["hyperqa"]),
     }
 
 
@@ -174,19 +203,19 @@ def encoding_ratios(repeats: int, quick: bool) -> dict[str, float]:
         vectors = words(dim, len(lexicon.vocabulary)).vectors.numpy()
         ranker = Ranker.create(name, lexicon, vectors)
         counts[name] = count // shrink
-        tasks[name] = lambda ranker=ranker, some=texts[: counts[name]]: ranker.encode(some)
+        tasks[name] = lambda ranker=ranker, sample=texts[: counts[name]]: ranker.encode(sample)
     minilm = _minilm()
     counts["minilm"] = 32 if quick else 96
-    some = texts[: counts["minilm"]]
-    tasks["minilm"] = lambda: minilm.encode(some, batch_size=32, show_progress_bar=False)
+    sample = texts[: counts["minilm"]]
+    tasks["minilm"] = lambda: minilm.encode(sample, batch_size=32, show_progress_bar=False)
     seconds = interleaved(tasks, repeats)
     per_text = {name: [s / counts[name] for s in seconds[name]] for name in tasks}
-    found = {
+    figures = {
         f"{name.replace('-', '_')}_encode_vs_minilm": ratio(per_text["minilm"], per_text[name])
         for name in sizes
     }
     rates = {f"{name}_texts_per_s": 1 / float(np.median(per_text[name])) for name in tasks}
-    return found | rates
+    return figures | rates
 
 
 def _minilm():  # noqa: ANN202 - an optional package

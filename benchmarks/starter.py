@@ -21,10 +21,10 @@ from askonce.ranking.fusion import fuse
 from askonce.ranking.manifest import Serving
 from askonce.teachers import Teacher, load_teacher
 from askonce.teachers.starter import Starter, load_starter
-from askonce.training.archive.held_out import EncodedPosts, HeldOut
-from askonce.training.archive.labels import ArchiveLabels
-from askonce.training.archive.pools import question_task
-from askonce.training.archive.selection import average_precision
+from askonce.training.archive.selection.compare import average_precision
+from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
+from askonce.training.archive.tasks.labels import ArchiveLabels
+from askonce.training.archive.tasks.pools import question_task
 from askonce.types import Post
 
 HALF = {"bm25": 0.5, "vectors": 0.5}

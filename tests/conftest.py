@@ -5,14 +5,22 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from io import StringIO
 from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from askonce.data.benchmarks import load_dataset
+from askonce.types import Dataset
 
 # small tensors on several threads wait for each other more than they compute
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -21,9 +29,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 _CACHE = tempfile.TemporaryDirectory(prefix="askonce-cache-")
 os.environ["ASKONCE_CACHE"] = _CACHE.name
 
-# on a busy machine any example may take long
-settings.register_profile("askonce", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("askonce")
+# on a busy machine any example may take long; `make test-all` tries more of them
+settings.register_profile(
+    "quick", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=300)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 DATA = Path(os.environ.get("ASKONCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -34,6 +45,30 @@ def data_folder() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no benchmark data at {DATA}; set ASKONCE_DATA to its folder")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def published(data_folder: Path) -> Callable[[str], Dataset]:
+    """A published dataset by its name; read once for all tests of a worker."""
+    return cache(lambda name: load_dataset(name, data_folder))
+
+
+@pytest.fixture(scope="session")
+def askonce() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command in this process, which has loaded torch already; its output and exit code."""
+    from askonce.cli import main
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command, out, err = ["askonce", *map(str, arguments)], StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", command):
+            try:
+                main()
+                code = 0
+            except SystemExit as stopped:
+                code = stopped.code or 0
+        return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
+
+    return run
 
 
 class Postgres:
@@ -108,18 +143,18 @@ def postgres() -> Iterator[Postgres]:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """Make a file system of this size ("4m") that can really be full."""
-    place = tmp_path / "disk"
+    folder = tmp_path / "disk"
 
     def make(size: str) -> Path:
-        place.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        folder.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
         if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
             pytest.skip("may not mount a file system here")
-        return place
+        return folder
 
     yield make
-    if place.is_mount():
-        subprocess.run(["umount", str(place)], check=True)
+    if folder.is_mount():
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -1,5 +1,6 @@
 """The docs say what the program does: examples run, generated pages are fresh."""
 
+import ast
 import json
 import re
 import subprocess
@@ -30,8 +31,8 @@ def metric_table(rows, metric="MAP"):
 
 @pytest.mark.parametrize("name", sorted(pages()))
 def test_generated_pages_are_fresh(name):
-    found = (ROOT / "docs" / "reference" / name).read_text("utf-8")
-    assert found == pages()[name], "run `make docs`"
+    actual = (ROOT / "docs" / "reference" / name).read_text("utf-8")
+    assert actual == pages()[name], "run `make docs`"
 
 
 def test_the_example_of_the_readme_prints_what_it_shows():
@@ -56,13 +57,34 @@ def test_the_speeds_of_the_readme_are_those_of_the_stored_results():
     ratios = json.loads((ROOT / "docs" / "results" / "speed.json").read_text("utf-8"))["ratios"]
     text = (ROOT / "README.md").read_text("utf-8")
     for a, b in (
-        ("ctrn_vs_lstm", "ctrn_vs_ap_bilstm"),
+        ("ctrn_at_once_vs_lstm", "ctrn_at_once_vs_ap_bilstm"),
         ("hyperqa_vs_ap_bilstm", "hyperqa_vs_ap_cnn"),
     ):
         assert f"| {ratios[a]:.1f} / {ratios[b]:.1f} |" in text
     names = ("hyperqa", "qa_cnn", "qa_lstm", "rcnn")
     shown = " / ".join(f"{ratios[f'{name}_encode_vs_minilm']:.0f}" for name in names)
     assert f"| {shown} |" in text
+
+
+def test_the_memory_of_several_archives_is_that_of_the_stored_results():
+    results = json.loads((ROOT / "docs" / "results" / "several.json").read_text("utf-8"))
+    text = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    for measured in results.values():
+        cells = [f"{values['rss_mb']:.0f} ({values['own_mb']:.0f})" for values in measured.values()]
+        assert f"| {' | '.join(cells)} |" in text
+
+
+def test_the_pictures_of_the_docs_are_those_of_the_page_tests():
+    sources = "".join(path.read_text("utf-8") for path in ROOT.glob("tests/page/test_*.py"))
+    (made,) = re.findall(
+        r"^PICTURES = (\{.*?\})", (ROOT / "tests/page/conftest.py").read_text(), re.M
+    )
+    texts = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    shown = {n for t in texts for n in re.findall(r"pictures/([\w-]+)\.png", t.read_text("utf-8"))}
+    assert shown == set(ast.literal_eval(made))
+    for name in shown:
+        assert f'"{name}"' in sources, f"no page test takes the picture {name}"
+    assert shown == {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
 
 
 def test_the_files_that_the_architecture_names_exist():

@@ -51,6 +51,23 @@ def test_predict_takes_one_pair_or_many(matcher):
     torch.testing.assert_close(squashed, torch.from_numpy(scores).sigmoid())
 
 
+def test_many_documents_of_a_query_score_as_each_alone(lexicon):
+    ranker = make("compare-aggregate", lexicon, dim=4, overlap=True)
+    posts = [Post(str(i), ANSWERS[i % 4], ANSWERS[i % 3] * (i % 5)) for i in range(12)]
+    pairs = [(query, post) for query in ("oil chain", "brake", "") for post in posts]
+    pairs += [("the wheel", posts[3])]  # too few to go together
+    alone = [ranker.predict(pair) for pair in pairs]
+    np.testing.assert_allclose(ranker.predict(pairs), alone, atol=1e-6)
+
+
+def test_an_edited_post_is_read_again(lexicon, monkeypatch):
+    monkeypatch.setattr("askonce.ranker.CACHED_POSTS", 1)
+    ranker = make("compare-aggregate", lexicon, dim=4)
+    old, new, other = Post("1", ANSWERS[0]), Post("1", ANSWERS[1]), Post("2", ANSWERS[1])
+    scores = [ranker.predict(("chain", post)) for post in (old, old, new, other, old)]
+    assert scores[0] == scores[1] == scores[4] != scores[2] == scores[3]
+
+
 def test_encode_takes_one_text_or_many(encoder):
     assert encoder.encode("oil the chain").shape == (8,)
     vectors = encoder.encode(ANSWERS, batch_size=3, normalize_embeddings=True)
@@ -118,9 +135,9 @@ def test_each_candidate_is_read_once_however_little_memory_there_is(matcher, mon
     monkeypatch.setattr(matcher.model, "read", counted)
     scores = matcher.score_pools(pools)
     assert len(texts) == len(posts)
-    for pool, found in zip(pools, scores, strict=True):
+    for pool, actual in zip(pools, scores, strict=True):
         expected = matcher.predict([(pool.query, post) for post in pool.candidates])
-        np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-4)
+        np.testing.assert_allclose(actual, expected, atol=1e-5, rtol=1e-4)
 
 
 class TestFolder:

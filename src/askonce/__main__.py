@@ -1,5 +1,5 @@
 """``python -m askonce`` is the ``askonce`` program."""
 
-from askonce.cli import main
+from askonce.cli import program
 
-main()
+program()

@@ -1,4 +1,4 @@
-"""Everything a user can mend; the command line and the server show these as one line."""
+"""Errors that a user can fix; the command line and the server show these as one line."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ class DataError(AskonceError):
     """A file does not hold what it should: says where, what was expected and what was found."""
 
     def __init__(
-        self, path: Path | str, expected: str, found: object = None, line: int | None = None
+        self, path: Path | str, expected: str, actual: object = None, line: int | None = None
     ) -> None:
         where = f"{path}, line {line}" if line is not None else f"{path}"
         message = f"{where}: expected {expected}"
-        if found is not None:
-            message += f", found {shorten(found)}"
+        if actual is not None:
+            message += f", found {shorten(actual)}"
         super().__init__(message)
-        self.path, self.expected, self.found, self.line = path, expected, found, line
+        self.path, self.expected, self.actual, self.line = path, expected, actual, line
 
 
 class ConfigError(AskonceError):
@@ -37,9 +37,7 @@ class MissingExtra(AskonceError):
     """An optional package is not installed; the message holds the command that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs {package!r}: pip install -c constraints.txt 'askonce[{extra}]'"
-        )
+        super().__init__(f"{purpose} needs {package!r}: pip install 'askonce[{extra}]'")
 
 
 class ArchiveUnavailable(AskonceError):

@@ -6,8 +6,9 @@ import json
 import os
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -107,13 +108,14 @@ class Stream:
         """One line at a time; of a line longer than a record may be, only the start."""
         longest, number = longest or LONGEST_RECORD, 0
         while line := self._buffer.readline(longest + 1):
-            rest, length, number = line, len(line), number + 1
+            number += 1
             if not line.endswith(b"\n"):
                 self._refuse_flaw(number)
-            while len(rest) > longest and not rest.endswith(b"\n"):
-                refuse_gap(self.name, length)
-                rest = self._buffer.readline(longest + 1)
-                length += len(rest)
+                rest, length = line, len(line)
+                while len(rest) > longest and not rest.endswith(b"\n"):
+                    refuse_gap(self.name, length)
+                    rest = self._buffer.readline(longest + 1)
+                    length += len(rest)
             yield line
         self._refuse_flaw(number + 1)
 
@@ -194,12 +196,43 @@ class _Gunzipped(io.RawIOBase):
         return len(data)
 
 
+SHOWN = 5  # damaged records that are printed
+_skipped: ContextVar[list[DataError] | None] = ContextVar("skipped", default=None)
+
+
+@contextmanager
+def skipping_damaged() -> Iterator[list[DataError]]:
+    """Readers of benchmarks skip damaged records while this is open; the list gets their errors."""
+    errors: list[DataError] = []
+    token = _skipped.set(errors)
+    try:
+        yield errors
+    finally:
+        _skipped.reset(token)
+
+
+def damaged_lines(name: str, errors: Sequence[DataError]) -> list[str]:
+    """How many records of a dataset were skipped, and the first of them."""
+    if not errors:
+        return []
+    return [f"{name}: {len(errors):,} damaged lines were skipped:", *map(str, errors[:SHOWN])]
+
+
+def refuse(error: DataError) -> None:
+    """Raise the error of a damaged record, or note it where these are skipped."""
+    skipped = _skipped.get()
+    if skipped is None:
+        raise error
+    skipped.append(error)
+
+
 def raise_errors(records: Iterable[T | DataError]) -> Iterator[T]:
-    """The records of a reader, raising the first error among them."""
+    """The records of a reader, raising the first error among them unless these are skipped."""
     for record in records:
         if isinstance(record, DataError):
-            raise record
-        yield record
+            refuse(record)
+        else:
+            yield record
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -290,7 +323,6 @@ class Lock:
             self.path.write_text(str(os.getpid()))
 
     def holder(self) -> str:
-        """The process that holds the lock, for messages."""
         try:
             number = self.path.read_text().strip()
         except OSError:
@@ -298,7 +330,6 @@ class Lock:
         return f"process {number}" if number.isdecimal() else "another process"
 
     def refusal(self, what: str) -> AskonceError:
-        """The error after :meth:`acquire` returned False."""
         return AskonceError(
             f"{what} belong to {self.holder()}, or {str(self.path.parent)!r} cannot be written; "
             "stop that process or repair the folder"

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from askonce.config import as_dict
+from askonce.errors import AskonceError
+from askonce.index.base import KeyEncoder
+from askonce.index.readers import TwoReaders
 from askonce.teachers import STARTER, CachedTeacher, Teacher, load_teacher
 from askonce.teachers.starter import load_starter
 from askonce.types import Post
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class RankerKeys:
-    """The keys of a ranker's encoder."""
-
     def __init__(self, ranker: "Ranker") -> None:
         self.ranker = ranker
         self._encoder = ranker.encoder
@@ -66,15 +67,24 @@ class SentenceKeys:
         return self.teacher.encode([post.text for post in posts])  # (n, K)
 
 
+def two_readers(fast: KeyEncoder, slow: KeyEncoder) -> TwoReaders:
+    """Two encoders of one space; the slow one must be a teacher or an adapter over one."""
+    holder = slow.ranker.lexicon if slow.ranker is not None else slow
+    teacher = getattr(holder, "teacher", None)
+    if not isinstance(teacher, CachedTeacher):
+        raise AskonceError(
+            f"{slow.name!r} has no teacher, so nothing says what it has read; train again"
+        )
+    return TwoReaders(fast, slow, teacher.known)
+
+
 def fingerprint(ranker: "Ranker") -> str:
-    """A short hash of a ranker's settings, words and weights."""
     lexicon = ranker.lexicon
     inputs = [lexicon.tokeniser, lexicon.max_words, lexicon.vocabulary.words]
     return _digest([as_dict(ranker.model.config), *inputs], ranker.model.state_dict())
 
 
 def _digest(settings: Sequence[object], weights: Mapping[str, Any]) -> str:
-    """A short hash of settings and weights."""
     digest = hashlib.blake2b(json.dumps(settings).encode(), digest_size=8)
     for name, tensor in sorted(weights.items()):
         digest.update(name.encode())

@@ -25,6 +25,8 @@ Text = str | Post
 COMPARED_VALUES = 10_000_000  # numbers in an (n, m, D) block of vectors compared at a time
 CACHED_BYTES = 2_000_000_000  # of states while scoring many pools
 READ_TOGETHER = 2_048  # candidates sorted by length and read in batches
+MANY = 8  # documents of one query
+CACHED_POSTS = 50_000  # whose token ids are known, about 40 MB
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Ranker:
         self.lexicon = lexicon
         self.card = dict(card or {})  # for the model card: data, figures, time
         self.model.prepare()
+        self._token_ids: dict[str, tuple[Post, TokenIds]] = {}  # by post id
 
     @classmethod
     def create(
@@ -126,13 +129,15 @@ class Ranker:
             one = cast(tuple[Text, Text], inputs)
             return self.predict([one], batch_size, activation_fn=activation_fn)[0]
         pairs = cast(Sequence[tuple[Text, Text]], inputs)
-        texts = {query: self._ids(query) for query, _ in pairs if isinstance(query, str)}
+        texts = {text: self._ids(text) for text in {q for q, _ in pairs if isinstance(q, str)}}
         queries = [texts[q] if isinstance(q, str) else self._ids(q) for q, _ in pairs]
         documents = [self._ids(document) for _, document in pairs]
-        lengths = [len(q.text) + len(d.text) for q, d in zip(queries, documents, strict=True)]
         scores = torch.empty(len(queries))
         with torch.inference_mode():
-            for rows in _shown(_by_length(lengths, batch_size), show_progress_bar):
+            rest = self._score_many(queries, documents, scores)
+            lengths = [queries[i].length + documents[i].length for i in rest]
+            for chosen in _shown(_by_length(lengths, batch_size), show_progress_bar):
+                rows = [rest[i] for i in chosen]
                 query, document = (
                     self.batch([side[i] for i in rows]) for side in (queries, documents)
                 )
@@ -243,6 +248,25 @@ class Ranker:
                 scores.append(values.float().cpu().numpy())
         return scores
 
+    def _score_many(
+        self, queries: Sequence[TokenIds], documents: Sequence[TokenIds], scores: Tensor
+    ) -> list[int]:
+        """Fill in the scores of queries with many documents; the rows of all other pairs."""
+        if not self.model.scores_many:
+            return list(range(len(queries)))
+        rows_of: dict[int, list[int]] = {}
+        for row, query in enumerate(queries):
+            rows_of.setdefault(id(query), []).append(row)
+        rest: list[int] = []
+        for rows in rows_of.values():
+            query = queries[rows[0]]
+            if len(rows) < MANY or query.states is not None:  # states: words in their context
+                rest += rows
+            else:
+                scored = self.model.score_many(query, [documents[i] for i in rows])  # (C,)
+                scores[rows] = scored.float().cpu()
+        return rest
+
     def _read_in_parts(self, posts: Sequence[Post], batch_size: int) -> Iterator[dict[str, States]]:
         """States of candidates by id, as many at a time as fit in memory."""
         known: dict[str, States] = {}
@@ -300,14 +324,23 @@ class Ranker:
         return next(self.model.parameters()).device
 
     def batch(self, texts: Sequence[TokenIds]) -> Batch:
-        """Texts as one batch on the model's device."""
         return Batch(texts, self.device)
 
     def _posts(self, posts: Sequence[Post]) -> Batch:
         return self.batch(self.lexicon.read(posts))
 
     def _ids(self, text: Text) -> TokenIds:
-        return self.lexicon.numbers(text) if isinstance(text, Post) else self.lexicon.line(text)
+        """The token ids of a text; those of a post are kept for the next query."""
+        if not isinstance(text, Post):
+            return self.lexicon.line(text)
+        post, ids = self._token_ids.get(text.id, (None, None))
+        if ids is None or post is not text:
+            ids = self.lexicon.numbers(text)
+            if ids.states is None:  # those of words in their context are large
+                if len(self._token_ids) >= CACHED_POSTS:
+                    self._token_ids.clear()
+                self._token_ids[text.id] = (text, ids)
+        return ids
 
 
 def _post(text: Text) -> Post:

@@ -1,4 +1,7 @@
-"""The folder of a ranker: config.json, vocabulary.tsv, model.safetensors, README.md; no code."""
+"""The folder of a ranker: config.json, vocabulary.tsv, model.safetensors, README.md; no code.
+
+One that reads contextual words has projection.safetensors too.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +21,9 @@ from askonce.errors import AskonceError, DataError
 from askonce.files import json_value, need_inside, replacing, write_atomic
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Matcher
-from askonce.teachers.lexicon import TeacherLexicon
+from askonce.teachers.lexicon import ContextualLexicon, TeacherLexicon
 from askonce.teachers.teacher import TeacherRecord, saved_teacher
+from askonce.teachers.words import ContextualWords, Projection
 from askonce.text.lexicon import Lexicon
 from askonce.text.tokenise import TOKENISERS
 from askonce.text.vocabulary import Vocabulary
@@ -41,6 +45,8 @@ CONFIG, VOCABULARY, WEIGHTS, CARD = (
     "README.md",
 )
 
+PROJECTION, PARTS = "projection.safetensors", ("mean", "components")  # of contextual words
+
 
 def write(
     folder: Path, name: str, model: Matcher, lexicon: Lexicon, card: Mapping[str, Any]
@@ -57,6 +63,11 @@ def write(
     }
     if model.reads == "vectors" and isinstance(lexicon, TeacherLexicon):
         config["teacher"] = as_dict(lexicon.teacher.record)
+    if isinstance(lexicon, ContextualLexicon):
+        projection = lexicon.contextual.projection
+        config["contextual"] = as_dict(lexicon.contextual.teacher.record)
+        with replacing(folder / PROJECTION) as path:
+            save_file({name: torch.from_numpy(getattr(projection, name)) for name in PARTS}, path)
     weights = {key: value.contiguous() for key, value in model.state_dict().items()}
     with replacing(folder / VOCABULARY) as path:
         lexicon.vocabulary.save(path)
@@ -80,9 +91,29 @@ def read(folder: Path) -> tuple[str, Matcher, Lexicon, dict[str, Any]]:
     reading = vocabulary, config["tokeniser"], config["max_words"]
     lexicon = Lexicon(*reading)
     if kind.reads == "vectors":
-        record = settings(TeacherRecord, config.get("teacher") or {}, "teacher.")
+        record = _record(folder, config, "teacher")
         lexicon = TeacherLexicon(*reading, teacher=saved_teacher(record))
+    if "contextual" in config:
+        lexicon = ContextualLexicon(*reading, contextual=_contextual(folder, config, words))
     return config["model"], model, lexicon, config["card"]
+
+
+def _record(folder: Path, config: Mapping[str, Any], key: str) -> TeacherRecord:
+    """The teacher that a ranker's texts, or their words, are read with."""
+    table = config.get(key)
+    if not isinstance(table, dict):
+        raise DataError(folder / CONFIG, f"{key!r} of type dict", table)
+    return settings(TeacherRecord, table, f"{key}.")
+
+
+def _contextual(folder: Path, config: Mapping[str, Any], words: EmbeddingInit) -> ContextualWords:
+    record = _record(folder, config, "contextual")
+    parts = _weights(_need(folder / PROJECTION))
+    shapes = {"mean": [record.dim], "components": [record.dim, words.vectors.shape[1]]}
+    if {name: list(part.shape) for name, part in parts.items()} != shapes:
+        raise DataError(folder / PROJECTION, f"tensors of shapes {shapes}", list(parts))
+    projection = Projection(*(parts[name].numpy() for name in PARTS))
+    return ContextualWords(saved_teacher(record), projection)
 
 
 def _without_retired(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:

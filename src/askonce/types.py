@@ -3,13 +3,26 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypedDict
 
 PostKind = Literal["question", "answer"]
 LinkKind = Literal["duplicate", "related"]
 TokeniserName = Literal["words", "whitespace"]
 Role = Literal["train", "dev", "test"]
 ProtocolName = Literal["trec", "clean", "drop_no_pos"]
+
+
+class Origin(TypedDict):
+    """Where a post was published, by whom and under which licence."""
+
+    url: str | None
+    author: str | None  # display name
+    author_url: str | None
+    site: str | None  # the forum's name
+    licence: str | None
+
+
+SOURCE_FIELDS = tuple(Origin.__annotations__)  # of a Post
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +42,21 @@ class Post:
     url: str | None = None  # where the post was published
     author: str | None = None  # display name
     author_url: str | None = None
+    site: str | None = None  # the name of the forum that published it
+    licence: str | None = None  # under which it was published
+
+    @property
+    def source(self) -> Origin:
+        return Origin(
+            url=self.url,
+            author=self.author,
+            author_url=self.author_url,
+            site=self.site,
+            licence=self.licence,
+        )
 
     @property
     def text(self) -> str:
-        """Title and body as one text."""
         return f"{self.title}\n{self.body}" if self.title and self.body else self.title or self.body
 
 
@@ -52,6 +76,7 @@ class Pool:
     ``labels`` are 0 for irrelevant and 1 or more for relevant. ``missed`` are relevant posts that
     the first-stage search did not retrieve: they are not candidates but count as relevant, so that
     a weak first stage does not inflate metrics. ``given`` are scores published with the data.
+    ``weight`` is that of its loss in training.
     """
 
     query: Post
@@ -59,6 +84,7 @@ class Pool:
     labels: tuple[int, ...]
     missed: tuple[Post, ...] = ()
     given: tuple[float, ...] | None = None
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         for name, values in (("labels", self.labels), ("given", self.given)):
@@ -76,7 +102,6 @@ class Pool:
 
     @property
     def negatives(self) -> tuple[Post, ...]:
-        """The irrelevant candidates."""
         pairs = zip(self.candidates, self.labels, strict=True)
         return tuple(c for c, label in pairs if label <= 0)
 

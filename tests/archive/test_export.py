@@ -2,7 +2,7 @@ import gzip
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.archive import Archive, load, open_archive
@@ -18,9 +18,9 @@ def assert_equal(one, other):
     assert one.links() == other.links()
 
 
-def back(form, place):
+def back(form, path):
     archive = Archive.in_memory()
-    summary = load(archive, IMPORTERS[form](Source(place)))
+    summary = load(archive, IMPORTERS[form](Source(path)))
     assert (summary.damaged, summary.unknown_links) == (0, 0)
     return archive
 
@@ -81,7 +81,6 @@ posts = st.builds(
 )
 
 
-@settings(max_examples=30)
 @given(st.lists(posts, max_size=5, unique_by=lambda post: post.id))
 def test_any_post_survives_both_ways(tmp_path_factory, written):
     archive = Archive.in_memory()
@@ -89,6 +88,6 @@ def test_any_post_survives_both_ways(tmp_path_factory, written):
     folder = tmp_path_factory.mktemp("any")
     export(archive, folder / "a.jsonl.gz")
     export(archive, folder / "beir", "beir")
-    for form, place in (("jsonl", "a.jsonl.gz"), ("beir", "beir")):
-        assert_equal(archive, back(form, folder / place))
+    for form, path in (("jsonl", "a.jsonl.gz"), ("beir", "beir")):
+        assert_equal(archive, back(form, folder / path))
     assert gzip.decompress((folder / "a.jsonl.gz").read_bytes()).endswith(b"\n")

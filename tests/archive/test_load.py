@@ -46,7 +46,8 @@ def test_answers_and_links_wait_for_their_questions(archive):
     assert (summary.added, summary.links, summary.damaged) == (2 * BATCH + 2, 1, 1)
     assert summary.examples == ["post 'ax': expected its question 'q9', found none"]
     assert archive.posts([many[7].id]) == {many[7].id: many[7]}
-    assert archive.change == summary.added  # an answer without a question never was in it
+    # an answer without a question never was in it
+    assert archive.change == summary.added + summary.links
     assert load(archive, records).changed == 0
 
 
@@ -54,6 +55,14 @@ def test_a_question_of_an_earlier_import_is_found(archive):
     load(archive, [question(1), question(2)])
     summary = load(archive, [answer(1, "q1"), Link("q1", "q2"), Link("q1", "a1"), Link("q1", "q3")])
     assert (summary.added, summary.links, summary.unknown_links) == (1, 1, 2)
+
+
+def test_circular_links_are_left_out_and_counted(archive):
+    load(archive, [question(1), question(2)])
+    circular = [Link("q1", "q1"), Link("q2", "q1")]
+    summary = load(archive, [Link("q1", "q2"), *circular, Link("q2", "q1", "related")])
+    assert (summary.links, summary.circular_links, summary.unknown_links) == (2, 2, 0)
+    assert archive.links() == [Link("q1", "q2"), Link("q2", "q1", "related")]
 
 
 def test_an_id_of_another_kind_is_damage(archive):

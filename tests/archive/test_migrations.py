@@ -38,10 +38,34 @@ CREATE TABLE links (source TEXT{C} NOT NULL, target TEXT{C} NOT NULL, kind TEXT{
 CREATE INDEX links_by_target ON links (target);
 CREATE TABLE revisions (id TEXT{C} NOT NULL, change BIGINT NOT NULL, title TEXT NOT NULL,
     body TEXT NOT NULL, html TEXT NOT NULL, replaced TEXT NOT NULL, PRIMARY KEY (id, change));
-"""
+""",
+    2: """
+CREATE TABLE state (one INTEGER NOT NULL, format INTEGER NOT NULL, change BIGINT NOT NULL,
+    PRIMARY KEY (one));
+CREATE TABLE posts (number {serial} NOT NULL, id TEXT{C} NOT NULL, kind TEXT{C} NOT NULL,
+    parent TEXT{C}, title TEXT NOT NULL, body TEXT NOT NULL, html TEXT NOT NULL, score INTEGER,
+    accepted BOOLEAN NOT NULL, tags TEXT NOT NULL, created TEXT, deleted BOOLEAN NOT NULL,
+    change BIGINT NOT NULL, url TEXT, author TEXT, author_url TEXT, PRIMARY KEY (number),
+    UNIQUE (id), UNIQUE (change));
+CREATE INDEX ix_posts_parent ON posts (parent);
+CREATE INDEX posts_by_kind ON posts (kind, deleted);
+CREATE TABLE links (source TEXT{C} NOT NULL, target TEXT{C} NOT NULL, kind TEXT{C} NOT NULL,
+    PRIMARY KEY (source, target, kind));
+CREATE INDEX links_by_target ON links (target);
+CREATE TABLE revisions (id TEXT{C} NOT NULL, change BIGINT NOT NULL, title TEXT NOT NULL,
+    body TEXT NOT NULL, html TEXT NOT NULL, replaced TEXT NOT NULL, PRIMARY KEY (id, change));
+""",
 }
+TABLES[3] = (
+    TABLES[2].replace("author_url TEXT", "author_url TEXT, site TEXT, licence TEXT")
+    + """
+CREATE TABLE synced (source TEXT{C} NOT NULL, id TEXT{C} NOT NULL, seen BIGINT NOT NULL,
+    PRIMARY KEY (source, id));
+CREATE TABLE positions (name TEXT{C} NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name));
+"""
+)
 ROWS = """
-INSERT INTO state VALUES (1, 1, 5);
+INSERT INTO state VALUES (1, {number}, 5);
 INSERT INTO posts (id, kind, parent, title, body, html, score, accepted, tags, created,
     deleted, change) VALUES
 ('q', 'question', NULL, 'Why?', 'because', '', 3, false, '["a", "ö"]', '2021-01-17', false, 5),
@@ -67,9 +91,8 @@ def make_old(location, number=1):
     with engine.begin() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-        for statement in (TABLES[number].format(**SPELLINGS[engine.dialect.name]) + ROWS).split(
-            ";"
-        ):
+        tables = TABLES[number].format(**SPELLINGS[engine.dialect.name])
+        for statement in (tables + ROWS.replace("{number}", str(number))).split(";"):
             if statement.strip():
                 connection.exec_driver_sql(statement)
     engine.dispose()
@@ -118,15 +141,16 @@ def test_nothing_is_lost_and_the_tables_are_those_of_a_new_archive(new_place, nu
         assert_complete(archive)
         archive.close()
     archive = Archive.open(location)
-    new = Post("new", "t", url="https://x.example/1", author="Ada")
+    new = Post("new", "t", url="https://x.example/1", author="Ada", site="x", licence="CC0")
     assert archive.write([new]).change == 6
     assert archive.post("new") == new
     with archive._engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, metadata) == []
-    columns = inspect(archive._engine).get_columns("posts")
     fresh = Archive.open(new_place(), create=True)
-    assert str(columns) == str(inspect(fresh._engine).get_columns("posts"))
+    for table in ("posts", "synced", "positions"):
+        columns = inspect(archive._engine).get_columns(table)
+        assert str(columns) == str(inspect(fresh._engine).get_columns(table))
     archive.close()
     fresh.close()
 
@@ -139,7 +163,7 @@ def test_the_backup_is_the_old_archive(tmp_path, caplog):
     assert sorted(path.name for path in folder.iterdir()) == ["archive.sqlite3", backup.name]
     assert backup.stat().st_mode & 0o777 == 0o640
     assert f"format 1 is backed up as {backup}" in caplog.text
-    assert "upgraded from format 1 to 2" in caplog.text
+    assert f"upgraded from format 1 to {FORMAT}" in caplog.text
     restored = tmp_path / "y.askonce"
     restored.mkdir()
     backup.rename(restored / database.FILE)
@@ -186,7 +210,8 @@ def test_a_wait_that_times_out_says_why(new_place, monkeypatch):
     with database.writing(engine) as connection:
         connection.execute(text("UPDATE state SET change = 6"))
         monkeypatch.setattr(database, "LOCK_TIMEOUT_MS", 100)
-        with pytest.raises(ArchiveUnavailable, match="format 1 to 2: another process is writing"):
+        message = f"format 1 to {FORMAT}: another process is writing"
+        with pytest.raises(ArchiveUnavailable, match=message):
             Archive.open(location)
         connection.rollback()
     engine.dispose()
@@ -255,7 +280,8 @@ def kill_at(point):
         setattr(owner, name, counted(getattr(owner, name)))
 
 
-def test_killed_at_any_moment_it_is_of_the_old_format_or_the_new(new_place):
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_any_moment_it_is_of_the_old_format_or_the_new(step, new_place):
     formats, point, finished = set(), 0, False
     while not finished:
         location = make_old(new_place())
@@ -281,7 +307,7 @@ def test_killed_at_any_moment_it_is_of_the_old_format_or_the_new(new_place):
         assert_complete(archive)
         archive.close()
         finished = process.exitcode == 0
-        point += 2 if isinstance(location, Path) else 6  # the server's transactions are its own
+        point += step if isinstance(location, Path) else 3 * step  # its transactions are its own
     assert point > 20
     assert formats in (set(), {1, FORMAT})
 

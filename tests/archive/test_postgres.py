@@ -86,7 +86,7 @@ def test_ids_are_in_the_order_of_sqlite(postgres):
 
 
 @pytest.mark.parametrize(
-    ("place", "shown"),
+    ("address", "shown"),
     [
         ("postgresql://me:geheim@host/db", "postgresql://me:***@host/db"),
         ("postgresql://me:ge:h/e@im@host/db", "postgresql://me:***@host/db"),
@@ -95,8 +95,8 @@ def test_ids_are_in_the_order_of_sqlite(postgres):
         ("a:b@c.askonce", "a:b@c.askonce"),
     ],
 )
-def test_a_password_is_not_shown(place, shown):
-    assert without_password(place) == shown
+def test_a_password_is_not_shown(address, shown):
+    assert without_password(address) == shown
 
 
 @pytest.mark.parametrize(

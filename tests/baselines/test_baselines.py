@@ -37,12 +37,12 @@ def dataset() -> Dataset:
 
 @pytest.mark.parametrize("name", BASELINES.names())
 def test_scores_every_candidate_and_the_same_each_time(name, dataset):
-    found = []
+    actual = []
     for _ in range(2):
         baseline = BASELINES[name]()
         baseline.fit(Material(dataset))
-        found.append([baseline.score(pool) for pool in dataset.split("test")])
-    for first, second in zip(*found, strict=True):
+        actual.append([baseline.score(pool) for pool in dataset.split("test")])
+    for first, second in zip(*actual, strict=True):
         assert first.shape == (3,)
         assert np.isfinite(first).all()
         np.testing.assert_array_equal(first, second)

@@ -12,12 +12,12 @@ from askonce.bench.cell import run_cell
 from askonce.bench.data import bench_data, quick_sample
 from askonce.bench.plan import Bench, CellPlan, default_names, planned_rows, row_of
 from askonce.bench.rows import cross_encoder
-from askonce.bench.rows.cross_encoder import CrossSettings, _placed
 from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
 from askonce.bench.run import epoch_line
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.files import locked
+from askonce.training.cross_encoder import CrossSettings, _placed
 from askonce.training.events import Epoch, Step, ignore
 from askonce.types import Dataset, Pool, Post
 
@@ -161,7 +161,6 @@ def test_default_rows_of_a_dataset(setup):
     ("name", "error", "message"),
     [
         ("bm52", UnknownName, "no model is called 'bm52'; did you mean 'bm25'"),
-        ("ctrn", AskonceError, "no recipe .*ctrn.toml"),
         ("bm25@k=2", ConfigError, "only recipes can be changed"),
         ("hyperqa@model.dims=2", ConfigError, "did you mean 'dim'"),
         ("sentence-transformers", ConfigError, "needs a name or folder"),
@@ -242,8 +241,8 @@ def test_an_epoch_in_one_line():
     dev = {"MAP": 0.51236, "P@1": 0.25, "MRR": 0.6}
     assert epoch_line(Epoch(3, False, 1.0, dev)) == "epoch 3  dev MAP 0.5124  dev P@1 0.2500"
     first = {"epoch": 1, "loss": 5.0, "perplexity": 179.23, "unigram_perplexity": 900.0, "dev": dev}
-    told = "pre-training, epoch 1  perplexity 179.2  dev MAP 0.5124  dev P@1 0.2500"
-    assert epoch_line(Epoch.of(first, best=True)) == told
+    text = "pre-training, epoch 1  perplexity 179.2  dev MAP 0.5124  dev P@1 0.2500"
+    assert epoch_line(Epoch.of(first, best=True)) == text
     readers = {"epoch": 2, "rightward_perplexity": 620.04, "leftward_perplexity": 640.0}
-    told = "pre-training, epoch 2  rightward perplexity 620.0  leftward perplexity 640.0"
-    assert epoch_line(Epoch.of(readers, best=True)) == told
+    text = "pre-training, epoch 2  rightward perplexity 620.0  leftward perplexity 640.0"
+    assert epoch_line(Epoch.of(readers, best=True)) == text

@@ -31,15 +31,16 @@ from askonce.bench.report.charts import (
     PanelChart,
     Series,
 )
-from askonce.bench.report.document import block_html, block_markdown
-from askonce.bench.report.drawing import LABEL_GAP, draw, separated
-from askonce.bench.report.figures import embedding_map
+from askonce.bench.report.document import block_html, block_markdown, credited, may_quote
+from askonce.bench.report.drawing import draw
+from askonce.bench.report.figures import hyperqa
+from askonce.bench.report.labels import LABEL_GAP, separated
 from askonce.bench.report.plots import svg
 
 
 def test_maps_are_the_same_each_time():
     vectors = np.random.default_rng(1).normal(size=(12, 4))
-    one, other = (embedding_map.placed(vectors, 2) for _ in range(2))
+    one, other = (hyperqa.placed(vectors, 2) for _ in range(2))
     assert (one == other).all()
 
 
@@ -96,7 +97,7 @@ def test_heat_maps_tell_more_from_less():
 
 def test_sentences_in_both_forms(tmp_path):
     rows = [["a | b"], ["x<y", [Span("so*", "bold"), Span("it", "under")]]]
-    table = Table("t", "", ["p", "q"], rows, quotes=True)
+    table = Table("t", "", ["p", "q"], rows, quotes="wikiqa")
     assert '<td colspan="2"><b>a | b</b></td>' in block_html(table)
     assert "<td>x&lt;y</td><td><b>so*</b> <u>it</u></td>" in block_html(table)
     assert block_markdown(table, tmp_path).splitlines() == [
@@ -168,3 +169,11 @@ def test_names_never_cover_each_other(heights):
     assert all(gap >= LABEL_GAP - 1e-6 for gap in gaps)
     assert all(height <= 350 for height in actual)
     assert all(math.isfinite(height) for height in actual)
+
+
+def test_without_texts_only_open_datasets_are_quoted():
+    travel, other = (Table("t", "About.", ["p"], [["x"]], quotes=name) for name in ("travel", "w"))
+    assert may_quote(travel)
+    assert may_quote(Table("t", "", ["p"], [["x"]]))
+    assert not may_quote(other)
+    assert "CC BY-SA 3.0" in credited(travel).about

@@ -8,15 +8,15 @@ import pytest
 
 from askonce.bench.report.document import blocks, html_page, markdown_page
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.figures.answer_length import (
+from askonce.bench.report.figures.costs import PRINTED, counted
+from askonce.bench.report.figures.curves import curve
+from askonce.bench.report.figures.settings import gain
+from askonce.bench.report.figures.texts import (
     BOUNDS,
     bounds_of,
     bucket_means,
     right_lengths,
 )
-from askonce.bench.report.figures.cabin_variants import gain
-from askonce.bench.report.figures.parameters import PRINTED, counted
-from askonce.bench.report.figures.pretraining_curves import curve
 from askonce.bench.report.plots import svg
 from askonce.bench.store import Store, write_json
 from askonce.data.benchmarks import load_dataset
@@ -57,7 +57,8 @@ def put(store, dataset, model, values, seed=1, kind="trained", seconds=(), befor
     (folder / "pretrained").mkdir()
     queries = values if isinstance(values, dict) else {f"q{n}": v for n, v in enumerate(values)}
     mean = sum(queries.values()) / len(queries)
-    figures = {"protocol": "trec", "dev": False, "queries": len(queries), "tied_positives": 0}
+    protocol = "drop_no_pos" if dataset == "wikiqa" else "trec"
+    figures = {"protocol": protocol, "dev": False, "queries": len(queries), "tied_positives": 0}
     record = {
         "dataset": dataset, "model": model, "seed": seed, "kind": kind,
         "settings": {"data": SPLITS, "row": row(model)},
@@ -113,8 +114,8 @@ def test_training_sets_stand_beside_each_other(store):
     (block,) = FIGURES["train-split"](store)
     assert block.header == ["model", "train MAP", "train MRR", "train-all MAP", "train-all MRR"]
     assert rows_of(block) == {
-        "ctrn": ["0.600 (0.758)", "0.600 (0.823)"]
-        + [f"0.750 ± 0.071 * ({paper})" for paper in ("0.771", "0.838")]
+        "ctrn": ["0.600, paper (0.758)", "0.600, paper (0.823)"]
+        + [f"0.750 ± 0.071 *, paper ({paper})" for paper in ("0.771", "0.838")]
     }
     assert "train: 93 questions, 4,718 pairs; train-all: 1,229 questions, 53,417 pairs" in str(
         block.notes
@@ -247,9 +248,11 @@ def test_parameters_in_the_papers_sizes(store):
     assert actual["hyperqa", "90K"] == 90_302
     assert actual["ctrn", "1.05M"] == actual["qrnn", "1.05M"] == 1_052_800 + 90_000 + 258
     assert actual["rcnn", "401K"] == 400_800
-    for (_, number), count in actual.items():
-        told = float(number[:-1]) * {"K": 1e3, "M": 1e6}[number[-1]]
-        assert abs(count / told - 1) < 0.1 or number == "5.86M"
+    assert actual["mp-cnn", "10.0M"] == 9_611_552
+    for (model, number), count in actual.items():
+        printed = float(number[:-1]) * {"K": 1e3, "M": 1e6}[number[-1]]
+        near = abs(count / printed - 1) < 0.1
+        assert near != (number == "5.86M" or model == "rank-mp-cnn"), (model, count)
     put(store, "wikiqa", "hyperqa", [0.5], parameters=30_302)
     put(store, "wikiqa", "minilm", [0.5], kind="transformer", parameters=22_713_216)
     put(store, "trecqa", "hyperqa@model.dim=9", [0.5], parameters=911)
@@ -281,6 +284,21 @@ def test_time_of_the_bench(store):
     put(store, "wikiqa", "bm25+cabin", [0.5], kind="fusion", train_seconds=1800.0, cpu_seconds=60.0)
     (block,) = FIGURES["bench-time"](store)
     assert rows_of(block) == {"wikiqa": ["3", "30", "41", "20"]}
+
+
+def test_quality_and_cost_of_all_recipes_in_one_picture(store):
+    put(store, "wikiqa", "hyperqa", [0.5], parameters=100, seconds=(9, 2))
+    assert FIGURES["quality-cost"](store) == []  # one point compares nothing
+    put(store, "wikiqa", "ctrn", [0.6], parameters=450, seconds=(9, 8))
+    put(store, "wikiqa", "cabin", [0.7], parameters=900)
+    put(store, "wikiqa", "ctrn@model.dim=9", [0.6], seconds=(1, 1))
+    put(store, "wikiqa", "bm25", [0.4], kind="baseline")
+    (block,) = FIGURES["quality-cost"](store)
+    sizes, seconds = ({dot.name: (dot.x, dot.y) for dot in c.dots} for c in block.chart.charts)
+    assert sizes == {"hyperqa": (100, 0.5), "ctrn": (450, 0.6), "cabin": (900, 0.7)}
+    assert seconds == {"hyperqa": (2, 0.5), "ctrn": (8, 0.6)}  # CABIN had one epoch
+    drawn = svg(block.chart, block.title)
+    assert drawn.count(">hyperqa<") == 2 and "seconds per epoch" in drawn
 
 
 def test_ratios(store):

@@ -6,7 +6,8 @@ import pytest
 
 from askonce.bench.report.blocks import Plot, Span, Strips, Table
 from askonce.bench.report.document import block_html, block_markdown
-from askonce.bench.report.figures import FIGURES, embedding_map, top_answers
+from askonce.bench.report.figures import FIGURES, hyperqa
+from askonce.bench.report.figures import rankings as figure_rankings
 from askonce.bench.report.inside import evenly_spaced, rankings
 from askonce.bench.report.plots import svg
 from askonce.bench.store import Store
@@ -77,13 +78,13 @@ def test_rankings_are_those_of_the_run(scene):
 
 
 def test_first_answers_of_two_rows(scene, figures):
-    one, other = top_answers.best_two(scene)
+    one, other = figure_rankings.best_two(scene)
     means = {result.model: result.mean("MAP") for result in scene.table.results}
     assert means[one.model] == max(means.values())
     assert one.model.split("@")[0] != other.model.split("@")[0]
     (table,) = figures["top-answers"]
     assert list(table.header) == ["rank", one.model, other.model]
-    pool = top_answers.differing(scene, one, other)[0]
+    pool = figure_rankings.differing(scene, one, other)[0]
     ranked = rankings(one, [pool.query.id])[pool.query.id]
     posts = dict(zip([p.id for p in pool.candidates], pool.labels, strict=True))
     for workspace in range(3):
@@ -94,7 +95,7 @@ def test_first_answers_of_two_rows(scene, figures):
 
 
 def test_lines_of_the_map_join_questions_and_their_right_answers(scene, figures):
-    sample = embedding_map.sampled(scene.pools)
+    sample = hyperqa.sampled(scene.pools)
     joined = {(sample.posts[a].id, sample.posts[b].id) for a, b in sample.lines}
     assert joined == {(pool.query.id, post.id) for pool in scene.pools for post in pool.positives}
     assert {sample.groups[a] for a, _ in sample.lines} == {0}

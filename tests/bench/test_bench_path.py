@@ -25,12 +25,6 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "askonce.cli", *map(str, arguments)]
 
 
-def askonce(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=300, check=False
-    )
-
-
 def bench(workspace, *more: object) -> tuple[object, ...]:
     folders = (
         "--data",
@@ -47,7 +41,7 @@ def times(store: Store) -> dict[str, int]:
     return {f"{c.model}/{c.seed}": c.folder.stat().st_mtime_ns for c in store.cells()}
 
 
-def test_the_whole_path(workspace, setup, recipe_writer):
+def test_the_whole_path(workspace, setup, recipe_writer, askonce):
     said: list[str] = []
     plan = Bench(setup, ["csv"], MODELS, seeds=2, jobs=0, threads=None)
     store = run_bench(plan, said.append)
@@ -70,7 +64,7 @@ def test_the_whole_path(workspace, setup, recipe_writer):
     assert len(store.cell("csv", "hyperqa", 1).curve()) == 5
     with pytest.raises(AskonceError, match="holds full figures"):
         run_bench(replace(plan, setup=replace(setup, quick=True)), said.append)
-    report_is_whole(workspace)
+    report_is_whole(workspace, askonce)
 
 
 def test_a_first_seed_that_takes_long_stays_alone(setup):
@@ -100,10 +94,10 @@ def cells_are_whole(store: Store) -> None:
     assert cell.run("test") != other.run("test"), "another seed, another model"
 
 
-def report_is_whole(workspace) -> None:
+def report_is_whole(workspace, askonce) -> None:
     shown = askonce(
-        "report", workspace / "store", "--html", workspace / "page.html",
-        "--markdown", workspace / "page.md", "--summary", workspace / "summary.json",
+        "report", workspace / "store", "--out", workspace / "page.html",
+        "--out", workspace / "page.md", "--out", workspace / "summary.json",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     page = (workspace / "page.html").read_text()
@@ -126,7 +120,7 @@ def report_is_whole(workspace) -> None:
     assert actual["bm25", "MAP"]["mean"] == 1.0
     assert actual["random", "MAP"]["mean"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
     # the command of an entry reprints it: everything is there
-    again = askonce(*bench(workspace, "--models", "bm25+hyperqa", "--seeds", 2, "--json", "-"))
+    again = askonce(*bench(workspace, "--models", "bm25+hyperqa", "--seeds", 2, "--json"))
     row = next(r for r in json.loads(again.stdout) if r["model"] == "bm25+hyperqa")
     assert row["metrics"]["MAP"]["mean"] == actual["bm25+hyperqa", "MAP"]["mean"]
     assert "--models bm25+hyperqa --seeds 2" in actual["bm25+hyperqa", "MAP"]["command"]

@@ -9,9 +9,8 @@ from askonce.bench.report.blocks import Plot, Span, Table
 from askonce.bench.report.charts import Bar, BarChart, Dot, ScatterChart
 from askonce.bench.report.document import block_html, block_markdown
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.figures.average_rank import average_rank
+from askonce.bench.report.figures.rankings import average_rank
 from askonce.bench.report.plots import svg
-from askonce.bench.report.published import published
 from askonce.bench.report.results import public_split, summary_entries, tables, with_earlier
 from askonce.bench.report.table import result_table
 from askonce.bench.store import Store, write_json
@@ -22,16 +21,17 @@ QUERIES = 40
 FACTS = {"pairs_per_second": 100.0, "train_seconds": 61.0, "seconds": 70.0, "cpu_seconds": 60.0}
 
 
-def put(store, dataset, model, values, seed=1, kind="baseline", split="test", told=1, **facts):
+def put(store, dataset, model, values, seed=1, kind="baseline", split="test", setting=1, **facts):
     """A cell whose metrics all have these values, one per query."""
     folder = store.cell_folder(dataset, model, seed)
     folder.mkdir(parents=True)
     rows = {f"q{n}": [value] * len(METRICS) for n, value in enumerate(values)}
     mean = sum(values) / len(values)
-    figures = {"protocol": "trec", "dev": False, "queries": len(values), "tied_positives": 0}
+    protocol = "drop_no_pos" if dataset == "wikiqa" else "trec"
+    figures = {"protocol": protocol, "dev": False, "queries": len(values), "tied_positives": 0}
     figures["metrics"] = dict.fromkeys(METRICS, mean)
     record = {
-        "dataset": dataset, "model": model, "seed": seed, "kind": kind, "settings": {"told": told},
+        "dataset": dataset, "model": model, "seed": seed, "kind": kind, "settings": {"a": setting},
         "figures": {split: figures}, "facts": FACTS | facts,
         "versions": {"askonce": "0"}, "finished": f"2026-01-01T00:00:0{seed}",
     }  # fmt: skip
@@ -53,7 +53,7 @@ def test_the_command_of_a_row_gives_all_its_seeds(store):
         put(store, "wikiqa", "ctrn", [0.5], seed, "trained", seconds=900.0)  # a busy machine
     put(store, "wikiqa", "lstm-mlp", [0.5], 1, "trained", **slow)
     actual = {entry["model"]: entry["command"] for entry in summary_entries(tables(store), store)}
-    ends = {model: told.partition("--seeds ")[2] for model, told in actual.items()}
+    ends = {model: setting.partition("--seeds ")[2] for model, setting in actual.items()}
     assert ends == {
         "hyperqa": "2 --out store",
         "ctrn": "2 --out store",
@@ -92,23 +92,12 @@ def test_means_marks_and_papers(store):
 
 
 def test_seeds_of_older_settings_are_left_out(store):
-    put(store, "wikiqa", "hyperqa", [0.1, 0.2], 1, "trained", told=1)
-    put(store, "wikiqa", "hyperqa", [0.5, 0.7], 2, "trained", told=2)
+    put(store, "wikiqa", "hyperqa", [0.1, 0.2], 1, "trained", setting=1)
+    put(store, "wikiqa", "hyperqa", [0.5, 0.7], 2, "trained", setting=2)
     (table,) = tables(store)
     assert table.results[0].seeds == 1
     assert table.results[0].mean("MAP") == pytest.approx(0.6)
     assert table.notes == ("hyperqa: seeds 1 are left out, run with other settings",)
-
-
-def test_published_numbers_know_their_protocol():
-    assert published("trecqa", "trec", "hyperqa", "MAP").value == 0.770
-    assert published("trecqa", "clean", "hyperqa", "MAP").value == 0.784
-    assert published("trecqa", "trec", "ctrn", "MRR").value == 0.8384
-    assert published("wikiqa", "drop_no_pos", "cabin", "MAP").value == 0.752
-    assert published("insuranceqa", "trec", "attentive-lstm", "P@1").elsewhere == "InsuranceQA V1"
-    assert published("travel", "drop_no_pos", "rcnn", "MAP").elsewhere == "AskUbuntu"
-    assert published("askubuntu", "drop_no_pos", "bm25", "P@5").value == 0.425
-    assert published("wikiqa", "drop_no_pos", "svm", "MAP") is None
 
 
 def test_numbers_from_elsewhere_are_in_brackets_and_not_in_the_summary(store):
@@ -199,6 +188,7 @@ def test_an_earlier_summary_keeps_rows_that_the_store_lacks():
         }  # fmt: skip
 
     earlier = [entry("trecqa", "trec", "bm25", 0.1), entry("trecqa", "trec", "ctrn", 0.2)]
+    earlier += [entry("trecqa", "trec", "bm25+ctrn", 0.3)]  # of another BM25
     new = [entry("trecqa", "clean", "bm25", 0.3), entry("trecqa", "trec", "bm25", 0.4)]
     merged = with_earlier([*new, entry("beir", "trec", "bm25", 0.5)], earlier)
     assert [(e["dataset"], e["protocol"], e["model"], e["mean"]) for e in merged] == [

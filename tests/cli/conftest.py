@@ -1,4 +1,4 @@
-"""The program as a user runs it: in a process of its own."""
+"""The program as a user runs it."""
 
 import subprocess
 import sys
@@ -7,19 +7,16 @@ import pytest
 
 from askonce.cli import main
 
+Completed = subprocess.CompletedProcess[str]
+
 
 @pytest.fixture(scope="session")
-def askonce():
-    """Runs a command and gives its output and exit code."""
+def askonce_process():
+    """Runs a command in a process of its own and gives its output and exit code."""
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "askonce", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
+    def run(*arguments: object) -> Completed:
+        command = [sys.executable, "-m", "askonce", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
 
     return run
 

@@ -3,6 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from askonce.archive.tables import FORMAT
 from askonce.cli import app
 from askonce.errors import AskonceError, ConfigError, UnknownName
 
@@ -40,7 +41,7 @@ def test_import_twice_info_and_export(tmp_path, dump):
 
     described = run_json("info", archive)
     assert described["archive"] == "x"
-    assert (described["format"], described["change"]) == (2, 2)
+    assert (described["format"], described["change"]) == (FORMAT, 2)
     assert described["counts"]["questions"] == described["counts"]["answers"] == 1
     assert described["years"] == [
         {"year": "2021", "questions": 1, "answers": 0},
@@ -49,11 +50,11 @@ def test_import_twice_info_and_export(tmp_path, dump):
     assert described["bytes"]["posts"] == described["bytes"]["all"] > 0
     assert (described["indexes"], described["models"]) == ({}, [])
 
-    run("export", archive, "--to", tmp_path / "out.jsonl")
+    run("export", archive, "--out", tmp_path / "out.jsonl")
     run("import", "jsonl", tmp_path / "out.jsonl", "--into", tmp_path / "y.askonce", "--strict")
-    run("export", tmp_path / "y.askonce", "--to", tmp_path / "again.jsonl")
+    run("export", tmp_path / "y.askonce", "--out", tmp_path / "again.jsonl")
     assert (tmp_path / "out.jsonl").read_text() == (tmp_path / "again.jsonl").read_text()
-    run("export", archive, "--format", "beir", "--to", tmp_path / "beir")
+    run("export", archive, "--format", "beir", "--out", tmp_path / "beir")
     assert run_json("import", "beir", tmp_path / "beir", "--into", archive)["unchanged"] == 2
 
 
@@ -65,7 +66,7 @@ def test_people_read_counts_on_stdout_and_damage_on_stderr(tmp_path, dump):
     assert "line 3" not in result.stdout
     shown = run("info", tmp_path / "x.askonce").stdout
     assert "1  questions" in shown
-    assert "2021" in shown and "format 2" in shown
+    assert "2021" in shown and f"format {FORMAT}" in shown
 
 
 def test_indexes_and_models_are_named(tmp_path, dump):
@@ -74,14 +75,17 @@ def test_indexes_and_models_are_named(tmp_path, dump):
     for name, text in (("lexical", '{"change": 2}'), ("broken", "{")):
         (archive / "index" / name).mkdir(parents=True)
         (archive / "index" / name / "position.json").write_text(text)
-    (archive / "models" / "cabin-1").mkdir(parents=True)
+    for name in ("0002", "0010", "cabin-1", ".training"):
+        (archive / "models" / name).mkdir(parents=True)
+        (archive / "models" / name / "manifest.json").write_text("{}")
+    (archive / "models" / "0011").mkdir()  # a training run that did not end
     described = run_json("info", archive)
     assert described["indexes"] == {"lexical": {"change": 2}, "broken": None}
-    assert described["models"] == ["cabin-1"]
-    assert set(described["bytes"]) == {"posts", "index", "all"}
+    assert described["models"] == ["0002", "0010"]
+    assert set(described["bytes"]) == {"posts", "index", "models", "all"}
     (archive / "archive.sqlite3.backup-1").write_bytes(b"x" * 100)
     assert run_json("info", archive)["bytes"]["backup"] == 100
-    assert "cabin-1" in run("info", archive).stdout
+    assert "models: 0002, 0010" in run("info", archive).stdout
 
 
 def test_a_wrong_call_makes_no_archive(tmp_path, dump):
@@ -101,4 +105,4 @@ def test_a_wrong_call_makes_no_archive(tmp_path, dump):
     with pytest.raises(AskonceError, match="line 3"):
         run("import", "jsonl", dump, "--into", archive, "--strict")
     with pytest.raises(ConfigError, match="no format 'xml'"):
-        run("export", archive, "--format", "xml", "--to", tmp_path / "out")
+        run("export", archive, "--format", "xml", "--out", tmp_path / "out")

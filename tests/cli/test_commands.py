@@ -1,4 +1,4 @@
-"""The commands as a user runs them: in a process of their own."""
+"""The commands as a user runs them."""
 
 import json
 import subprocess
@@ -18,10 +18,10 @@ def csv_folder(tmp_path_factory):
     return folder
 
 
-def test_help_needs_nothing_heavy(askonce):
+def test_help_needs_nothing_heavy(askonce_process):
     code = "import sys, askonce.cli; sys.exit(any(m in sys.modules for m in ('torch', 'numpy')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    shown = askonce("--help")
+    shown = askonce_process("--help")
     assert shown.returncode == 0
     for verb in ("ask", "bench", "convert", "datasets", "evaluate", "models", "stats"):
         assert verb in shown.stdout
@@ -42,13 +42,13 @@ def test_stats_as_json(askonce, csv_folder):
 
 def test_bench_prints_a_table_and_writes_figures(askonce, csv_folder, tmp_path):
     out, store = tmp_path / "figures.json", tmp_path / "store"
-    shown = askonce(
-        "bench", "csv", "--data", csv_folder, "--models", "random,bm25", "--json", out,
-        "--out", store,
-    )  # fmt: skip
+    command = ("bench", "csv", "--data", csv_folder, "--models", "random,bm25", "--out", store)
+    shown = askonce(*command, "--json", out)  # as it was called
     assert shown.returncode == 0, shown.stderr
     assert "bm25" in shown.stdout
-    figures = {row["model"]: row["metrics"]["MAP"]["mean"] for row in json.loads(out.read_text())}
+    rows = json.loads(out.read_text())
+    assert json.loads(askonce(*command, "--json").stdout) == rows
+    figures = {row["model"]: row["metrics"]["MAP"]["mean"] for row in rows}
     assert figures["bm25"] == 1.0
     assert figures["random"] == pytest.approx(0.75)
     run, qrels = store / "csv" / "bm25" / "1" / "runs" / "test.run.gz", store / "csv/test.qrels.gz"
@@ -60,23 +60,29 @@ def test_bench_prints_a_table_and_writes_figures(askonce, csv_folder, tmp_path):
 
 
 def test_convert_makes_a_beir_folder(askonce, csv_folder, tmp_path):
-    assert askonce("convert", "csv", tmp_path / "beir", "--data", csv_folder).returncode == 0
+    into = ("--out", tmp_path / "beir")
+    assert askonce("convert", "csv", "--data", csv_folder, *into).returncode == 0
     shown = askonce("stats", "beir", "--data", tmp_path / "beir", "--json")
     assert json.loads(shown.stdout)["splits"]["dev"]["pairs"] == 12
-    again = askonce("convert", "csv", tmp_path / "beir", "--data", csv_folder)
+    again = askonce("convert", "csv", tmp_path / "beir", "--data", csv_folder)  # as it was called
     assert again.returncode == 2
+    assert "note: write `--out " in again.stderr
     assert "exists and is not empty" in again.stderr
+
+
+SOURCE = ("url", "author", "author_url", "site", "licence")
 
 
 def test_ask_the_built_in_archive(askonce):
     shown = json.loads(askonce("ask", "bicycles", "squealing disc brakes", "--json").stdout)
     assert list(shown["similar"][0]) == [
-        *("id", "title", "score", "duplicate_probability", "duplicate_of", "answers", "accepted"),
-        *("stages", "words"),
+        *("id", *SOURCE, "title", "score", "duplicate_probability", "claimed", "close"),
+        *("duplicate_of", "duplicate_of_title", "matched", "pinned", "folded"),
+        *("answers", "accepted", "stages", "words"),
     ]
     assert list(shown["answers"][0]) == [
-        *("id", "question_id", "question_title", "text", "score", "votes", "accepted"),
-        *("stages", "words"),
+        *("id", *SOURCE, "question_id", "question_title", "thread", "thread_title"),
+        *("text", "score", "votes", "accepted", "stages", "words"),
     ]
     assert "Similar questions" in askonce("ask", "bicycles", "squealing disc brakes").stdout
 
@@ -111,9 +117,9 @@ def test_a_users_error_is_one_line_and_exit_2(refused, arguments, message, csv_f
     assert len(said.strip().splitlines()) == 1
 
 
-def test_debug_shows_the_traceback(askonce):
-    assert "Traceback" in askonce("--debug", "ask", "nowhere", "why").stderr
-    assert "Traceback" not in askonce("ask", "nowhere", "--", "--debug").stderr
+def test_debug_shows_the_traceback(askonce_process):
+    assert "Traceback" in askonce_process("--debug", "ask", "nowhere", "why").stderr
+    assert "Traceback" not in askonce_process("ask", "nowhere", "--", "--debug").stderr
 
 
 def test_nan_scores_are_refused(askonce, tmp_path):
@@ -130,3 +136,17 @@ def test_a_qrels_file_of_another_collection(askonce, tmp_path):
     shown = askonce("evaluate", "--qrels", tmp_path / "qrels", "--run", tmp_path / "run")
     assert shown.returncode == 2
     assert "'other'" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("jobs", "limit", "expected"),
+    [(1, "", (1, 4)), (2, "", (2, 2)), (None, "", (4, 1)), (1, "1", (1, 1)), (9, "3", (9, 1))],
+)
+def test_a_bench_shares_the_cores_and_respects_a_limit_of_threads(
+    monkeypatch, jobs, limit, expected
+):
+    from askonce.cli.bench import _shares
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setenv("OMP_NUM_THREADS", limit)
+    assert _shares(jobs) == expected

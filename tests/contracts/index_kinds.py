@@ -14,6 +14,7 @@ from askonce.index.base import Index, KeyEncoder
 from askonce.index.lexical import LexicalIndex
 from askonce.index.milvus.keys import MilvusKeys
 from askonce.index.milvus.words import MilvusWords
+from askonce.index.readers import TwoReaders
 from askonce.index.vectors import VectorIndex
 from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
@@ -27,7 +28,7 @@ WORDS = TEXT.split()
 class HashingCoder:
     """Counts of hashed words, normalised: the simplest encoder."""
 
-    name = "hashing"
+    name, ranker = "hashing", None
 
     def query_keys(self, texts):
         keys = np.zeros((len(texts), 48), dtype=np.float32)
@@ -47,6 +48,8 @@ def hyperqa() -> KeyEncoder:
 
 
 HASHING, HYPERQA = HashingCoder(), hyperqa()
+# a slow reader that has read the posts with even numbers of letters, with the same keys
+TWO_READERS = TwoReaders(HASHING, HASHING, lambda texts: [len(text) % 2 == 0 for text in texts])
 
 
 def under(folder: Path | None, name: str) -> Path | None:
@@ -72,6 +75,7 @@ KINDS: dict[str, Callable[[Path | None], Index]] = {
     "exact-hyperqa": lambda folder: VectorIndex(folder, HYPERQA),
     "graph": lambda folder: VectorIndex(folder, HASHING, exact_values=1),
     "graph-hyperqa": lambda folder: VectorIndex(folder, HYPERQA, exact_values=1),
+    "two-readers": lambda folder: VectorIndex(folder, TWO_READERS),
     "milvus-words": lambda folder: MilvusWords(milvus(folder), "words"),
     "milvus-keys": lambda folder: MilvusKeys(milvus(folder), "keys", HASHING),
 }

@@ -8,10 +8,13 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Encoder, Matcher
+from askonce.models.base import EmbeddingInit, Encoder, Matcher, States
+from askonce.models.pair import PairMatcher
 from askonce.ranker import Ranker
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.text.batch import Batch, TokenIds
 from askonce.text.lexicon import Lexicon
+from askonce.text.vocabulary import UNK
 from askonce.types import Post
 from tests.teachers.small_teacher import small_teacher
 
@@ -63,7 +66,7 @@ def tiny(name: str, lexicon: Lexicon, **changes: object) -> Matcher:
 
 def variants(name: str) -> list[dict[str, bool]]:
     fields = {f.name for f in dataclasses.fields(MODELS[name].Config)}
-    both = {"overlap": True, "flags": True}
+    both = {"overlap": True, "flags": True, "cosine": True}
     return [{}, both] if both.keys() <= fields else [{}]
 
 
@@ -145,13 +148,15 @@ def test_learns_twenty_pairs_by_heart(name, changes, lexicon):
 @each_model
 def test_odd_texts_get_finite_scores(name, changes, lexicon):
     model = tiny(name, lexicon, **changes).eval()
-    odd = ["", "w1", "w1 " * 5000, "zork blip", "👩‍🚀🎉 😀", "שלום עולם مرحبا", "\x00\x01", "?!..."]
+    odd = ["", "w1", "zork blip", "👩‍🚀🎉 😀", "שלום עולם مرحبا", "\x00\x01", "?!..."]
     with torch.inference_mode():
-        for side in odd:
-            batch = lexicon.batch([Post("a", title=side), Post("b", body=side)])
-            plain = lexicon.batch([Post("c", title="w3 w4"), Post("d", body="w5 w6 w7")])
-            assert model(batch, plain).isfinite().all(), side[:20]
-            assert model(plain, batch).isfinite().all(), side[:20]
+        for texts in (odd, ["w1 " * 5000]):  # the long one apart, or all would be padded to it
+            posts = [Post("a", title=side) for side in texts]
+            posts += [Post("b", body=side) for side in texts]
+            plain = [Post("c", title="w3 w4"), Post("d", body="w5 w6 w7")] * len(texts)
+            batch, other = lexicon.batch(posts), lexicon.batch(plain)
+            assert model(batch, other).isfinite().all()
+            assert model(other, batch).isfinite().all()
 
 
 @each_model
@@ -176,6 +181,34 @@ def test_a_saved_ranker_is_the_same(name, changes, lexicon, queries, candidates,
     pairs = list(zip(queries, candidates, strict=True))
     assert (ranker.predict(pairs) == loaded.predict(pairs)).all()
     assert loaded.card == {"trained on": "nothing"}
+
+
+@each_model
+def test_words_in_context_replace_word_vectors(name, changes, lexicon, queries, candidates):
+    """With the vectors of the table as those in context, a pair model's scores are the same."""
+    if not issubclass(MODELS[name], PairMatcher):
+        pytest.skip("reads no words in context")
+    model = tiny(name, lexicon, **changes).eval()
+
+    def in_context(posts, scale):
+        read = [ids._replace(states=_table(model, ids) * scale) for ids in lexicon.read(posts)]
+        return Batch(read)
+
+    with torch.inference_mode():
+        scores = model(lexicon.batch(queries), lexicon.batch(candidates))
+        same = model(in_context(queries, 1), in_context(candidates, 1))
+        other = model(in_context(queries, 2), in_context(candidates, -1))
+        states = model.read(in_context(candidates, 1), "candidate")
+        rows = [states.row(n) for n in range(len(candidates))]
+        joined = model.match(model.read(in_context(queries, 1), "query"), States.join(rows))
+    torch.testing.assert_close(same, scores, atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(joined, scores, atol=2e-5, rtol=1e-4)
+    assert not torch.allclose(other, scores)
+
+
+def _table(model: Matcher, ids: TokenIds) -> np.ndarray:
+    vectors = model.words.weight.detach().numpy()  # (V, E)
+    return vectors[np.maximum(ids.text, UNK)]  # (T, E)
 
 
 @each_model

@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.data.formats.posts import read_posts, write_posts
@@ -22,7 +22,6 @@ links = st.builds(Link, texts, texts, st.sampled_from(["duplicate", "related"]))
 
 
 @given(st.lists(posts | links, max_size=5))
-@settings(max_examples=60)
 def test_posts_and_links_survive_a_file(tmp_path_factory, records):
     for name in ("posts.jsonl", "posts.jsonl.gz"):
         path = tmp_path_factory.getbasetemp() / name

@@ -1,9 +1,12 @@
 """The engine over an archive on PostgreSQL: indexes and models here, posts there."""
 
+import threading
+
 import pytest
 
 from askonce.archive import Archive
 from askonce.engine import Engine
+from askonce.engine.lifecycle.manager import POLL_SECONDS
 from askonce.errors import ArchiveUnavailable, AskonceError
 from askonce.types import Post
 
@@ -45,6 +48,36 @@ def test_two_servers_share_one_truth(address, tmp_path, wait_for):
         wait_for(lambda: ids(one.similar("zyxwv", 1)) == [], 60)
         with pytest.raises(AskonceError, match="belong to process"):
             Engine.open(address, folder=tmp_path / "one", exclusive=True)
+
+
+class Polls:
+    """Stands for the event that ends maintenance: lets it poll a number of times."""
+
+    def __init__(self, count):
+        self.count, self.waits = count, []
+
+    def is_set(self):
+        return len(self.waits) == self.count
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+
+
+def test_one_poll_finds_what_another_server_wrote(address, tmp_path):
+    with (
+        Engine.open(address, folder=tmp_path / "one") as one,
+        Engine.open(address, folder=tmp_path / "two") as two,
+    ):
+        for n in range(5):
+            one.write([Post(f"new{n}", title=f"zyxwv{n} gearbox whistles")])
+            assert ids(one.similar(f"zyxwv{n}", 1)) == [f"new{n}"]
+            assert two.status().indexed < two.status().change
+            polls = two._manager._stop = Polls(1)
+            two._manager._maintain()
+            assert two.status().indexed == two.status().change
+            assert ids(two.similar(f"zyxwv{n}", 1)) == [f"new{n}"]
+            assert polls.waits == [POLL_SECONDS]  # all that passes between two polls
+        two._manager._stop = threading.Event()
 
 
 def test_a_lost_database_is_reported_and_found_again(address, postgres, tmp_path, wait_for):

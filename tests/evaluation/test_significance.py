@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 from askonce.errors import AskonceError
-from askonce.evaluation import Interval, bootstrap_interval, compare, summarise
+from askonce.evaluation import (
+    Interval,
+    bootstrap_interval,
+    compare,
+    order_agreement,
+    summarise,
+)
 from askonce.evaluation.significance import holm
 
 
@@ -136,3 +142,19 @@ def test_a_single_seed_has_no_spread_and_a_single_query_no_interval():
         summarise([])
     with pytest.raises(AskonceError, match="seed 2 and seed 1 differ"):
         summarise([{"q": 0.5}, {"r": 0.5}])
+
+
+def test_agreement_of_two_orders_by_counting_pairs():
+    values = {"a": [0.1, 0.3], "b": [0.4, 0.4], "c": [0.9, 0.3], "d": [0.5, 0.6]}
+    table = {name: dict(zip("xy", row, strict=True)) for name, row in values.items()}
+    published = {"a": 0.2, "b": 0.5, "c": 0.4, "d": 0.9}
+    # means .2, .4, .6, .55: of six pairs b-c and c-d are ordered otherwise
+    agreement = order_agreement(published, table)
+    assert agreement.tau == pytest.approx((4 - 2) / 6)
+    # samples have x alone, which has the same order; y alone, where a and c tie; or both
+    assert agreement.interval.low == pytest.approx(2 / 6)
+    assert agreement.interval.high == pytest.approx(5 / np.sqrt(6 * 5))
+    reverse = {name: -value for name, value in published.items()}
+    assert order_agreement(reverse, table).tau == pytest.approx(-agreement.tau)
+    with pytest.raises(AskonceError, match="at least 2 systems"):
+        order_agreement({"a": 1.0}, table)

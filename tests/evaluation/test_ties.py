@@ -2,7 +2,7 @@ from itertools import permutations
 from statistics import fmean
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.evaluation import METRICS, evaluate
@@ -24,7 +24,6 @@ def orders(scores):
             yield {document: -float(rank) for rank, document in enumerate(order)}
 
 
-@settings(max_examples=60)
 @given(judgements, tied)
 def test_expected_is_the_mean_over_all_orders(judged, scores):
     expected = values(judged, scores, "expected")
@@ -33,7 +32,6 @@ def test_expected_is_the_mean_over_all_orders(judged, scores):
         assert expected[metric] == pytest.approx(fmean(v[metric] for v in every), abs=1e-12)
 
 
-@settings(max_examples=60)
 @given(judgements, tied)
 def test_worst_and_best_are_the_extremes_over_all_orders(judged, scores):
     every = [values(judged, order, "trec") for order in orders(scores)]

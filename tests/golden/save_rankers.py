@@ -20,7 +20,11 @@ from askonce.types import Post
 SAVED = Path(__file__).parent / "saved"
 FEATURES = {"overlap": True, "flags": True}
 VARIANTS = {  # beside the defaults and, for models that take them, the pair features
-    "cabin": {"no-attention": {"attention": False}, "no-jump": {"jump": False}},
+    "cabin": {
+        "no-attention": {"attention": False},
+        "no-jump": {"jump": False},
+        "ours": {"normalise": True, "compare": True},
+    },
     "ctrn": {"soft": {"alignment": "soft"}, "index": {"alignment": "index"}},
     "cosineqa": {"sigmoid": {"score": "sigmoid"}},
     "hyperqa": {"raw": {"score": "raw"}},

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from askonce.models import MODELS
-from askonce.models.rivals.iwan import decompose
+from askonce.models.rivals.words.iwan import decompose
 from tests.golden.plain_rivals import (
     PAIRS,
     STOP,

@@ -6,7 +6,7 @@ import torch
 
 from askonce.models.base import EmbeddingInit
 from askonce.models.ctrn import CTRN, QRNN, aligned, gated_mean
-from askonce.models.rivals.lstm_mlp import LstmMlp
+from askonce.models.rivals.sentences.lstm_mlp import LstmMlp
 from askonce.text.batch import Batch, TokenIds, View
 
 EMPTY = np.array([], dtype=np.int64)
@@ -51,8 +51,8 @@ O = [[0.461397, 0.514609], [0.538483, 0.485638], [0.539494, 0.573957]]  # noqa: 
 H = [[-0.051138, -0.001069], [0.017063, 0.000683], [0.034387, 0.065517]]
 
 
-def near(found, wanted):
-    torch.testing.assert_close(found, torch.tensor(wanted).double(), rtol=0, atol=1e-6)
+def near(actual, wanted):
+    torch.testing.assert_close(actual, torch.tensor(wanted).double(), rtol=0, atol=1e-6)
 
 
 def test_values_and_gates(oracle):

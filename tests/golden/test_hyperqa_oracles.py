@@ -46,9 +46,9 @@ def texts(*rows):
     ],
 )
 def test_distance_from_the_middle_is_twice_artanh(radius, expected):
-    found = float(distance(point(0, 0), point(radius, 0)))
-    assert found == pytest.approx(expected, abs=1e-6)
-    assert found == pytest.approx(2 * math.atanh(radius), rel=1e-10)
+    actual = float(distance(point(0, 0), point(radius, 0)))
+    assert actual == pytest.approx(expected, abs=1e-6)
+    assert actual == pytest.approx(2 * math.atanh(radius), rel=1e-10)
 
 
 def test_distance_of_points_at_half_radius():
@@ -143,8 +143,8 @@ def test_forward_is_the_equations_word_by_word():
         q, a = by_equations(query), by_equations(answer)
         inner = 1 + 2 * ((q - a) @ (q - a)) / ((1 - q @ q) * (1 - a @ a))  # eq. 4
         expected.append(-np.arccosh(inner))
-    found = with_waves(HyperQA)(texts(*queries), texts(*answers)).detach()
-    np.testing.assert_allclose(found, expected, atol=1e-5)  # the clip is 1e-6 wider
+    actual = with_waves(HyperQA)(texts(*queries), texts(*answers)).detach()
+    np.testing.assert_allclose(actual, expected, atol=1e-5)  # the clip is 1e-6 wider
 
 
 def test_order_of_words_changes_nothing():

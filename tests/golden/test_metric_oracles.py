@@ -1,12 +1,10 @@
 """Figures worked out apart from the code: by hand, by closed form, and over whole benchmarks."""
 
-from functools import cache
 from math import comb
 
 import numpy as np
 import pytest
 
-from askonce.data.benchmarks import load_dataset
 from askonce.evaluation import TIE_RULES, evaluate, pools_to_qrels, pools_to_run
 
 BY_HAND = [
@@ -25,8 +23,8 @@ def test_rankings_by_hand(labels, ap, rr, p1, p5, ties):
     qrels = {"q": {str(n): label for n, label in enumerate(labels)}}
     run = {"q": {str(n): -float(n) for n in range(len(labels))}}
     metrics = evaluate(qrels, run, ties=ties).metrics
-    found = [metrics[name] for name in ("MAP", "MRR", "P@1", "P@5")]
-    assert found == pytest.approx([ap, rr, p1, p5], abs=1e-6)
+    actual = [metrics[name] for name in ("MAP", "MRR", "P@1", "P@5")]
+    assert actual == pytest.approx([ap, rr, p1, p5], abs=1e-6)
 
 
 def random_row(size, relevant):
@@ -48,13 +46,8 @@ def test_random_expectations_by_closed_form(n, r):
     harmonic = sum(1 / k for k in range(1, n + 1))
     ap = (harmonic + (r - 1) / max(n - 1, 1) * (n - harmonic)) / n
     rr = sum(comb(n - k, r - 1) / comb(n, r) / k for k in range(1, n - r + 2))
-    found = random_row(n, r)
-    assert (found["MAP"], found["MRR"]) == pytest.approx((ap, rr), abs=1e-12)
-
-
-@cache
-def read(name, folder):
-    return load_dataset(name, folder)
+    actual = random_row(n, r)
+    assert (actual["MAP"], actual["MRR"]) == pytest.approx((ap, rr), abs=1e-12)
 
 
 WHOLE_SETS = [
@@ -74,13 +67,13 @@ WHOLE_SETS = [
 
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "split", "protocol", "queries", "ap", "rr", "p1"), WHOLE_SETS)
-def test_random_rows_of_whole_sets(data_folder, name, split, protocol, queries, ap, rr, p1):
-    pools = read(name, data_folder).split(split)
+def test_random_rows_of_whole_sets(published, name, split, protocol, queries, ap, rr, p1):
+    pools = published(name).split(split)
     qrels, constant = pools_to_qrels(pools), [np.zeros(len(pool.candidates)) for pool in pools]
     report = evaluate(qrels, pools_to_run(pools, constant), protocol, ties="expected")
     assert report.queries == queries
-    found = [report.metrics[name] for name in ("MAP", "MRR", "P@1")]
-    assert found == pytest.approx([ap, rr, p1], abs=6e-5)
+    actual = [report.metrics[name] for name in ("MAP", "MRR", "P@1")]
+    assert actual == pytest.approx([ap, rr, p1], abs=6e-5)
 
 
 @pytest.mark.data
@@ -88,12 +81,12 @@ def test_random_rows_of_whole_sets(data_folder, name, split, protocol, queries, 
     ("split", "figures"),
     [("dev", (52.03, 65.99, 51.85, 42.12)), ("test", (55.99, 68.03, 53.76, 42.47))],
 )
-def test_the_scores_that_came_with_askubuntu(data_folder, split, figures):
+def test_the_scores_that_came_with_askubuntu(published, split, figures):
     """Candidates are listed by that score, and the figures are those of the listed order.
 
     Some scores tie, which moves MAP by up to 0.1: every rule stays that close.
     """
-    pools = read("askubuntu", data_folder).split(split)
+    pools = published("askubuntu").split(split)
     qrels, names = pools_to_qrels(pools), ("MAP", "MRR", "P@1", "P@5")
 
     def figure(scores, ties="trec"):
@@ -113,9 +106,9 @@ def test_the_scores_that_came_with_askubuntu(data_folder, split, figures):
 
 @pytest.mark.data
 @pytest.mark.parametrize("seed", range(5))
-def test_raw_and_clean_trecqa_differ_by_what_no_ranking_can_change(data_folder, seed):
+def test_raw_and_clean_trecqa_differ_by_what_no_ranking_can_change(published, seed):
     """21 queries have only right candidates and get 1, 6 have only wrong ones and get 0."""
-    pools = read("trecqa", data_folder).split("test-raw")
+    pools = published("trecqa").split("test-raw")
     random = np.random.default_rng(seed)
     run = pools_to_run(pools, [random.normal(size=len(pool.candidates)) for pool in pools])
     raw, clean = (evaluate(pools_to_qrels(pools), run, name) for name in ("trec", "clean"))

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from askonce.models import MODELS
 from tests.golden.plain_rivals import (
     DIM,
     PAIRS,
     Arrays,
+    batch,
     embedding,
     linear,
     model,
@@ -80,6 +83,34 @@ def test_rank_mp_cnn():
     made, arrays = model("rank-mp-cnn", widths=2, per_dimension=3)
     expected = [linear(arrays, "output", joined(arrays, *pair))[0] for pair in PAIRS]
     np.testing.assert_allclose(scores(made), expected, rtol=1e-9)
+
+
+def test_comparisons_are_standardised_by_training_pairs():
+    made, arrays = model("rank-mp-cnn", widths=2, per_dimension=3)
+    made.fit_inputs(batch(*(q for q, _ in PAIRS)).text, batch(*(a for _, a in PAIRS)).text)
+    plain = np.stack([joined(arrays, *pair) for pair in PAIRS])
+    standardised = (plain - plain.mean(0)) / plain.std(0)
+    expected = [linear(arrays, "output", row)[0] for row in standardised]
+    np.testing.assert_allclose(scores(made), expected, rtol=1e-6)
+
+
+def test_the_rate_of_the_public_code_does_not_saturate_the_dense_layer():
+    torch.manual_seed(1)
+    kind = MODELS["mp-cnn"]
+    made = kind(kind.Config(), embedding(size=200, dim=60))
+    texts = [torch.randint(2, 200, (5 + n % 9,)).tolist() for n in range(48)]
+    query, candidate = batch(*texts), batch(*reversed(texts))
+    made.fit_inputs(query.text, candidate.text)
+    optimizer = torch.optim.Adam([p for p in made.parameters() if p.requires_grad], lr=4.2e-4)
+    hidden = []
+    made.hidden.register_forward_hook(lambda *call: hidden.append(call[-1]))
+    labels = torch.arange(48).remainder(8).eq(0).float()  # most candidates are wrong
+    for _ in range(3):
+        optimizer.zero_grad()
+        binary_cross_entropy_with_logits(made(query, candidate), labels).backward()
+        optimizer.step()
+    saturated = (hidden[-1].tanh().abs() > 0.95).float().mean().item()
+    assert saturated < 0.3  # without scaling .82
 
 
 @pytest.mark.parametrize(("name", "count"), [("mp-cnn", 9_611_552), ("rank-mp-cnn", 1_783_237)])

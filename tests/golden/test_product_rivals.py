@@ -138,7 +138,7 @@ def test_cntn():
         columns = []
         for column in states.T:
             places = sorted(np.argsort(-column)[:k])
-            columns.append([column[place] for place in places] + [0.0] * (k - len(places)))
+            columns.append([column[index] for index in places] + [0.0] * (k - len(places)))
         return np.array(columns).T
 
     def read(text: list[int]) -> np.ndarray:

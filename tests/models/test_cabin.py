@@ -94,6 +94,48 @@ def test_score_is_the_log_odds_of_the_equations(changes):
         torch.testing.assert_close(scores[row], (probability[1] / probability[0]).log())
 
 
+def normalised(vector: Tensor) -> Tensor:
+    return (vector - vector.mean()) / (vector.var(correction=0) + 1e-5).sqrt()
+
+
+def test_normalise_is_a_layer_norm_of_states_and_before_both_products():
+    model = tiny(normalise=True)
+    query, candidate = batch(QUERIES[:1]), batch(CANDIDATES[:1])
+    own, partner = model.read(query, "query"), model.read(candidate, "candidate")
+    reader, [hidden] = model.query_reader, own["hidden"]
+    [states] = reader.recurrence(model.words(query.text), query.text.lengths)
+    torch.testing.assert_close(hidden, torch.stack([normalised(state) for state in states]))
+    alpha, e = (weights[0] for weights in reader.weights(own, partner))
+    fused = normalised(alpha @ hidden) * normalised(e @ hidden)
+    each = [(reader.fuse(normalised(h * fused))).tanh() for h in hidden]
+    torch.testing.assert_close(reader(own, partner)[0], torch.stack(each).mean(0))
+
+
+def test_compare_adds_product_and_difference_to_the_last_layer():
+    model = tiny(compare=True)
+    states = model.read(batch(QUERIES), "query"), model.read(batch(CANDIDATES), "candidate")
+    asked, answered = model.query_reader(*states), model.candidate_reader(*states[::-1])
+    inputs = torch.cat([asked, answered, asked * answered, (asked - answered).abs()], 1)
+    wrong, right = model.classes(model.similarity(inputs).tanh()).unbind(1)
+    torch.testing.assert_close(model(batch(QUERIES), batch(CANDIDATES)), right - wrong)
+
+
+def dependence(**changes: bool) -> float:
+    """How much the answer's vector changes with the question, before training."""
+    torch.manual_seed(3)
+    model = Cabin(Cabin.Config(hidden=20, dropout=0.0, **changes), words(20)).eval()
+    asked = model.read(batch(QUERIES), "query")
+    answer = model.read(batch([CANDIDATES[0]] * 3), "candidate")
+    with torch.no_grad():
+        vectors = model.candidate_reader(answer, asked)  # (3, D), of one answer
+    return float((vectors - vectors.mean(0)).norm() / vectors.norm())
+
+
+def test_normalise_lets_the_question_change_the_answers_vector():
+    assert dependence() < 1e-6
+    assert dependence(normalise=True) > 1e-3
+
+
 def test_jump_and_sentence_vector_stop_at_the_last_word():
     hidden = torch.arange(1.0, 17).reshape(1, 4, 4)
     padded = torch.cat([hidden, torch.zeros(1, 3, 4)], dim=1)
@@ -113,23 +155,23 @@ def test_weights_sum_to_one_and_attention_is_bounded(length, partner, scale, see
     generator = np.random.default_rng(seed)
     texts = [generator.integers(2, 12, n).tolist() for n in (length, partner)]
     with torch.no_grad():
-        found = model.inspect(batch(texts[:1]), batch(texts[1:]))
-    for weights in found:
+        actual = model.inspect(batch(texts[:1]), batch(texts[1:]))
+    for weights in actual:
         torch.testing.assert_close(weights.values.sum(1), torch.ones(1, dtype=torch.double))
     most = math.e**2 / (math.e**2 + length - 1)
-    assert found[0].values.max() <= most + 1e-9
+    assert actual[0].values.max() <= most + 1e-9
 
 
 @pytest.mark.parametrize("changes", [{}, {"flags": True}, {"attention": False}])
 def test_inspect_names_both_weights_of_both_sides(changes):
-    found = tiny(**changes).inspect(batch(QUERIES), batch(CANDIDATES))
-    assert [(weights.side, weights.kind) for weights in found] == [
+    actual = tiny(**changes).inspect(batch(QUERIES), batch(CANDIDATES))
+    assert [(weights.side, weights.kind) for weights in actual] == [
         ("query", "attention"),
         ("query", "similarity"),
         ("candidate", "attention"),
         ("candidate", "similarity"),
     ]
-    for weights in found:
+    for weights in actual:
         view = batch(QUERIES if weights.side == "query" else CANDIDATES).text
         assert weights.values.shape == view.mask.shape
         assert (weights.values[~view.mask] == 0).all()

@@ -175,7 +175,7 @@ def test_decayed_convolution_sums_all_n_grams(order, decay):
         for earlier in itertools.combinations(range(t), order - 1):
             gram = (*earlier, t)
             skipped = t - earlier[0] - (order - 1)
-            total += decay**skipped * sum(products[i][place] for i, place in enumerate(gram))
+            total += decay**skipped * sum(products[i][index] for i, index in enumerate(gram))
         torch.testing.assert_close(state, (total + cell.bias).tanh())
 
 

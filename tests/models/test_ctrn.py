@@ -10,7 +10,7 @@ from askonce.config import settings as read_settings
 from askonce.errors import ConfigError
 from askonce.models.base import EmbeddingInit
 from askonce.models.ctrn import CTRN, QRNN, GatedMean, aligned
-from askonce.models.rivals.lstm_mlp import LstmMlp
+from askonce.models.rivals.sentences.lstm_mlp import LstmMlp
 from askonce.text.batch import Batch, TokenIds
 
 FAMILY = [QRNN, CTRN, LstmMlp]
@@ -129,18 +129,18 @@ lengths = st.integers(1, 60)
 
 @given(lengths, lengths, st.sampled_from(ALIGNMENTS[:3]))
 def test_every_word_finds_a_place_within_its_partner_and_never_goes_back(own, partner, alignment):
-    place = aligned(torch.tensor([own]), torch.tensor([partner]), own + 2, alignment)[:, 0]
-    assert place.min() >= 0 and place.max() < partner
-    assert (place.diff() >= 0).all()
+    actual = aligned(torch.tensor([own]), torch.tensor([partner]), own + 2, alignment)[:, 0]
+    assert actual.min() >= 0 and actual.max() < partner
+    assert (actual.diff() >= 0).all()
     if alignment == "proportional":
-        assert place[own - 1] == partner - 1  # last meets last
+        assert actual[own - 1] == partner - 1  # last meets last
 
 
 @given(lengths, st.integers(1, 5))
 def test_proportional_is_the_printed_formula_where_that_stays_inside(own, ratio):
     printed = torch.arange(1, own + 1) * ratio - 1
-    found = aligned(torch.tensor([own]), torch.tensor([own * ratio]), own, "proportional")
-    assert found[:, 0].tolist() == printed.tolist()
+    actual = aligned(torch.tensor([own]), torch.tensor([own * ratio]), own, "proportional")
+    assert actual[:, 0].tolist() == printed.tolist()
 
 
 @pytest.mark.parametrize("alignment", ALIGNMENTS)
@@ -180,10 +180,10 @@ def test_padding_and_company_change_nothing(kind, extras):
 def test_kept_states_rank_as_pairs_do(kind):
     model = kind(kind.Config(**SMALL), vocabulary()).eval()
     query, candidates = model.read(batch_of([2, 3, 4]), "query"), some_batch(3)
-    kept = model.match(
+    separate = model.match(
         query.select(torch.zeros(6, dtype=torch.long)), model.read(candidates, "candidate")
     )
-    torch.testing.assert_close(kept, model(batch_of(*[[2, 3, 4]] * 6), candidates))
+    torch.testing.assert_close(separate, model(batch_of(*[[2, 3, 4]] * 6), candidates))
 
 
 @pytest.mark.parametrize("kind", FAMILY)

@@ -112,9 +112,9 @@ def test_the_padding_row_may_hold_anything(words, kind):
 @pytest.mark.parametrize("dim", [4, 6, 15])
 def test_identity_starts_with_the_positive_part_and_no_dead_unit(words, dim):
     model = HyperQA(HyperQA.Config(dim=dim), words)
-    kept = min(dim, 6)
+    size = min(dim, 6)
     vectors = model.total(texts([5], [9]))
-    torch.testing.assert_close(vectors[:, :kept], words.vectors[[5, 9], :kept].relu())
+    torch.testing.assert_close(vectors[:, :size], words.vectors[[5, 9], :size].relu())
     assert (model.total(texts(range(1, 50))) > 0).all()
 
 
@@ -185,13 +185,14 @@ def test_dropout_acts_in_training_only(words):
     assert torch.equal(model.total(ANSWERS), model.total(ANSWERS))
 
 
-def test_concat_starts_as_hyperqa_and_learns_from_both_vectors(words):
+def test_concat_starts_as_hyperqa_and_learns_from_both_sums(words):
     concat = HyperQAConcat(HyperQAConcat.Config(dim=6), words)
     hyper = HyperQA(HyperQA.Config(dim=6), words)
     scores = concat(QUERIES, ANSWERS)
     torch.testing.assert_close(scores, hyper(QUERIES, ANSWERS))
     scores.sum().backward()
-    one, other = concat.vectors(QUERIES).sum(0), concat.vectors(ANSWERS).sum(0)
+    one, other = concat.total(QUERIES).sum(0), concat.total(ANSWERS).sum(0)
+    assert one.norm() > len(QUERIES)  # not clipped to the ball
     torch.testing.assert_close(concat.last.weight.grad[0, :-1], torch.cat([one, other]).detach())
 
 

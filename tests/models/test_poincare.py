@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from askonce.models.layers.poincare import (
@@ -58,7 +58,6 @@ def slope(one, other):
     return value.detach(), one.grad
 
 
-@settings(max_examples=150)
 @given(seeds, insides, insides, spreads)
 @example(1047753, 0.9999999999999831, 0.9999999999999831, 1e-13)
 def test_distance_and_gradient_are_exact_up_to_radius_one_minus_1e_7(seed, near, far, spread):
@@ -71,7 +70,6 @@ def test_distance_and_gradient_are_exact_up_to_radius_one_minus_1e_7(seed, near,
     assert float((gradient - expected_gradient).norm() / expected_gradient.norm()) < 1e-8
 
 
-@settings(max_examples=150)
 @given(seeds, insides, insides, spreads)
 def test_float32_points_get_float32_accuracy(seed, near, far, spread):
     one, other = (p.float() for p in pair(seed, near, far, spread))
@@ -106,7 +104,6 @@ def test_nothing_is_ever_infinite_or_not_a_number(dtype, radius):
     assert candidate_key(points, **limit).isfinite().all()
 
 
-@settings(max_examples=100)
 @given(seeds, insides, insides, insides)
 def test_distance_is_a_metric_that_rotation_keeps(seed, a, b, c):
     one, other = pair(seed, a, b, 1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -117,7 +117,6 @@ def test_window_convolution_equals_conv1d(padding, width, bias):
     torch.testing.assert_close(layer(vectors), expected, atol=1e-6, rtol=1e-5)
 
 
-@settings(max_examples=40)
 @given(
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5),
     width=st.integers(1, 5),
@@ -197,9 +196,9 @@ def test_attention_depends_on_the_question_and_skips_padding(model, features, wo
 
 def test_a_candidate_is_read_once_for_all_questions(words):
     model = AttentiveLstm(AttentiveLstm.Config(hidden=4, overlap=True), words).eval()
-    kept = model.read(ANSWERS, "candidate")
+    states = model.read(ANSWERS, "candidate")
     query = model.read(texts([3, 4, 16]), "query")
-    scores = model.match(query.select(torch.zeros(3, dtype=torch.long)), kept)
+    scores = model.match(query.select(torch.zeros(3, dtype=torch.long)), states)
     expected = model(texts([3, 4, 16], [3, 4, 16], [3, 4, 16]), ANSWERS)
     torch.testing.assert_close(scores, expected)
 

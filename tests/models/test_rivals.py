@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from askonce.models.base import EmbeddingInit
-from askonce.models.rivals.attentive_pooling import ApBiLstm, ApCnn
-from askonce.models.rivals.compare_aggregate import CompareAggregate
+from askonce.models.rivals.words.attentive_pooling import ApBiLstm, ApCnn
+from askonce.models.rivals.words.compare_aggregate import CompareAggregate
 from askonce.text.batch import Batch, TokenIds
 
 SIZE, DIM = 12, 5
@@ -86,6 +86,40 @@ def test_compare_aggregate_is_its_plain_version(pairs):
         scores = model(batch(*(q for q, _ in pairs)), batch(*(a for _, a in pairs)))
         expected = [plain_compare_aggregate(model, query, answer) for query, answer in pairs]
     np.testing.assert_allclose(scores, expected, atol=2e-6)
+
+
+codes = st.lists(st.one_of(st.integers(2, SIZE - 1), st.integers(-4, -1)), max_size=9)
+
+
+@given(codes, st.lists(codes, min_size=1, max_size=6), st.integers(1, 5))
+@settings(max_examples=40)
+def test_compare_aggregate_by_distinct_words_is_pair_by_pair(query, answers, widest):
+    model = aggregating(widest=widest, overlap=True)
+    model.overlap.stop[5:8] = True
+    model.overlap.mean.fill_(0.1)
+    own, others = batch(query), batch(*answers)
+    with torch.inference_mode():
+        expected = model(batch(*[query] * len(answers)), others)
+        model.prepare()
+        torch.testing.assert_close(model(batch(*[query] * len(answers)), others), expected)
+        scores = model.score_many(own.posts[0], others.posts)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+def test_compare_aggregate_drops_its_table_of_words_when_weights_change():
+    model, other = aggregating(), aggregating(dropout=0.1)
+    model.prepare()
+    assert model.scores_many
+    model.load_state_dict(other.state_dict())
+    assert not model.scores_many
+    model.prepare()
+    assert not model.train().scores_many
+    model.prepare()  # not while training
+    assert not model.scores_many
+    for changes in ({"flags": True}, {"cosine": True}):  # features that need both whole texts
+        model = aggregating(**changes)
+        model.prepare()
+        assert not model.scores_many
 
 
 @given(pairs)

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,11 @@ ARGUMENTS = [
     "--disable-quic",
 ]
 BICYCLES = Path(__file__).parents[2] / "src" / "askonce" / "data" / "bicycles.jsonl"
+MODERATOR = "a-key-of-a-moderator-01"
+COPIED = "Why does my rear tyre go flat every single week?"
+# pictures of the documentation, and their heights
+PICTURES = {"archives": 640, "desk": 800, "results": 860, "suggestions": 640, "widget": 310}
+START_SECONDS = 300  # of a server, on a busy machine
 PATIENCE = 15_000  # milliseconds that the page may take for anything
 
 
@@ -41,13 +46,17 @@ def askonce(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def serving(archive: Path, model: str | None = None, **environment: str) -> Iterator[str]:
+def serving(
+    archive: Path, model: str | None = None, more: tuple[str, ...] = (), **environment: str
+) -> Iterator[str]:
     """Run ``askonce serve`` until the tests are done; its address, once the model serves."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = archive.with_suffix(".log")
-    command = askonce("serve", str(archive), "--port", str(port))
+    command = askonce("serve", str(archive), *more, "--port", str(port))
+    if "ASKONCE_API_KEY" not in environment:
+        command.append("--allow-unauthenticated-writes")
     with (
         log.open("w") as reported,
         subprocess.Popen(
@@ -63,7 +72,7 @@ def serving(archive: Path, model: str | None = None, **environment: str) -> Iter
 
 
 def _wait(address: str, model: str | None, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and process.poll() is None:
         try:
             reported = httpx.get(f"{address}readyz")
@@ -76,14 +85,13 @@ def _wait(address: str, model: str | None, process: subprocess.Popen[bytes], log
 
 
 @pytest.fixture(scope="session")
-def bicycles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bicycles(
+    tmp_path_factory: pytest.TempPathFactory,
+    askonce: Callable[..., subprocess.CompletedProcess[str]],
+) -> Path:
     """The bicycles archive, imported by the command line."""
     folder = tmp_path_factory.mktemp("page") / "bicycles.askonce"
-    subprocess.run(
-        askonce("import", "jsonl", str(BICYCLES), "--into", str(folder)),
-        check=True,
-        capture_output=True,
-    )
+    assert askonce("import", "jsonl", BICYCLES, "--into", folder).returncode == 0
     return folder
 
 
@@ -109,7 +117,8 @@ def locked(tmp_path: Path) -> Iterator[tuple[str, str]]:
 @pytest.fixture(scope="session")
 def modelled_archive(bicycles: Path) -> Path:
     """The same archive with models, left as a training leaves them."""
-    folder = bicycles.with_name("modelled.askonce")
+    folder = bicycles.parent / "modelled" / bicycles.name
+    folder.parent.mkdir()
     archive = Archive.open(folder, create=True)
     source = Archive.open(bicycles)
     archive.write(source.iterate(html=True), source.links())
@@ -160,6 +169,28 @@ def _figures(value: float) -> dict[str, float]:
 def _epoch(number: int) -> dict[str, object]:
     dev = {"MAP": 0.51 - 0.2 / number + 0.003 * (number % 3)}
     return {"epoch": number, "loss": 0.6 / number, "rate": 0.01, "seconds": 2.0, "dev": dev}
+
+
+@pytest.fixture(scope="session")
+def desk(tmp_path_factory):
+    """The address of a server with likely duplicates, whose moderator has a key."""
+    folder = tmp_path_factory.mktemp("desk") / "desk.askonce"
+    archive = Archive.open(folder, create=True)
+    archive.write(
+        [
+            Post("q1", COPIED, "Always the rear one.", created="2020-01-01"),
+            Post("q2", COPIED, "Always the rear one, help.", created="2020-02-01"),
+            Post("a1", body="A thorn is stuck.", kind="answer", parent="q1", accepted=True),
+            Post("a2", body="Change the tube.", kind="answer", parent="q2"),
+            Post("q3", "How do I true a wheel?", "It wobbles.", created="2020-03-01"),
+            Post("q4", "Truing a wheel that wobbles", "How do I do it?", created="2020-04-01"),
+            Post("a3", body="Turn the nipples.", kind="answer", parent="q3", score=3),
+        ]
+    )
+    archive.close()
+    more = ("--log-searches", "30", "--ask-url", "https://forum.example/ask?t={title}&b={body}")
+    with serving(folder, more=more, ASKONCE_API_KEY=MODERATOR) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -234,3 +265,19 @@ def screenshots(request: pytest.FixtureRequest) -> Path:
     folder = request.config.rootpath / "build" / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture
+def picture():
+    """A function that saves what a page shows, if it is a picture of the documentation.
+
+    ``make pictures`` names the folder; otherwise nothing is written.
+    """
+    folder = os.environ.get("ASKONCE_SCREENSHOTS")
+
+    def save(page, name: str) -> None:
+        if folder and name in PICTURES:
+            clip = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": PICTURES[name]}
+            page.screenshot(path=Path(folder) / f"{name}.png", clip=clip, animations="disabled")
+
+    return save

@@ -61,11 +61,9 @@ def test_the_overview_shows_what_the_server_counts(open_page, bare):
     assert page.locator(".numbers tbody tr").count() == len(reported["growth"])
     unanswered = page.get_by_label("Unanswered questions")
     assert reported["unanswered"][0]["title"] in unanswered.inner_text()
-    likely = unanswered.locator(".likely").first
-    likely.get_by_role("link").click()
-    page.locator(".whole-thread .answer").first.wait_for()
-    page.go_back()
-    page.locator(".tiles").wait_for()
+    likely = [question for question in reported["unanswered"] if question["likely"]]
+    assert unanswered.locator(".likely").count() <= len(likely)
+    assert all(question["likely"]["probability"] >= 0.5 for question in likely)
 
 
 def test_the_overview_with_a_model_finds_duplicates(open_page, modelled):
@@ -90,12 +88,15 @@ def test_without_a_model_the_model_page_says_how_to_get_one(open_page, bare):
 def test_the_model_page_shows_figures_beside_bm25_and_curves(open_page, modelled):
     page = open_page(modelled + "?view=model")
     page.get_by_role("heading", name="Model 0001 is in service").wait_for()
-    part = page.get_by_label("Similar questions")
-    assert "MAP 0.660 on dev, compared to 0.580 for BM25: +14 %" in part.inner_text()
-    row = part.locator(".figures").first.locator(".in-service")
-    assert row.inner_text().startswith("Combined")
-    assert "0.660" in row.inner_text() and "+0.080" in row.inner_text()
-    assert "Trained on marked duplicates · 120 training questions" in part.inner_text()
+    part = page.get_by_label("Similar questions", exact=True)
+    headline = "MAP 0.620 on 30 test questions, compared to 0.550 for BM25: +13 %"
+    assert headline in part.inner_text()
+    part.get_by_text("Metrics on dev, by which it was selected").click()
+    for split, value, gain in (("Test", "0.620", "+0.070"), ("Dev", "0.660", "+0.080")):
+        row = part.get_by_role("region", name=f"Metrics: {split}").locator(".in-service")
+        assert row.inner_text().startswith("Combined")
+        assert value in row.inner_text() and gain in row.inner_text()
+    assert "Encoder trained on marked duplicates · 120 training questions" in part.inner_text()
     assert part.locator(".chart").count() == 2
     assert part.locator(".chart path").first.get_attribute("d").count("L") == 11
     assert part.locator(".best").count() == 1

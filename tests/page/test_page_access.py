@@ -47,7 +47,9 @@ CONTRAST, FAULTS = (
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_every_state_is_readable_named_and_photographed(open_page, modelled, screenshots, theme):
+def test_every_state_is_readable_named_and_photographed(
+    open_page, modelled, screenshots, picture, theme
+):
     page = open_page(modelled, *WIDE, theme=theme)
     assert page.locator("html").get_attribute("data-theme") == theme
     for name, (address, show) in STATES.items():
@@ -55,6 +57,8 @@ def test_every_state_is_readable_named_and_photographed(open_page, modelled, scr
         show(page)
         assert page.evaluate(CONTRAST) == [], name
         assert page.evaluate(FAULTS) == [], name
+        if theme == "light":
+            picture(page, name)
         page.screenshot(path=screenshots / f"{name}-{theme}.png", full_page=True)
 
 

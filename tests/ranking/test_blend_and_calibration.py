@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askonce.ranking.calibration import Calibration, jaccard
+from askonce.index.stems import Stems
+from askonce.ranking.calibration import Calibration, QueryWords, jaccard
 from askonce.ranking.votes import VoteWeights, doublings
+from askonce.types import Post
 
 
 def test_votes_count_by_doublings_and_against():
@@ -21,6 +23,18 @@ def test_probability_by_hand():
     reported = calibration.probability({"bm25": 2.0, "shared": 0.5, "other": 9.0})
     assert reported == pytest.approx(1 / (1 + math.exp(-1.0)))
     assert calibration.probability({}) == pytest.approx(1 / (1 + math.exp(2.0)))
+
+
+def test_a_probability_is_given_only_for_the_stages_it_was_fitted_on():
+    post = Post("p", "Why do my brakes squeal?")
+    query = QueryWords.of(post.title, Stems())
+    fitted = Calibration(-2.0, {"bm25": 0.0, "vectors": 3.0, "shared": 1.0})
+    assert fitted.applies_to(["vectors"]) and fitted.applies_to(["bm25", "vectors", "pair"])
+    assert not fitted.applies_to(["bm25"])
+    assert query.probability(fitted, post, {"bm25": 30.0}) is None  # not even for the same title
+    assert query.probability(fitted, post, {"vectors": 1.0}) > 0.8
+    by_words = Calibration(-2.0, {"shared": 1.0})
+    assert query.probability(by_words, post, {"bm25": 30.0}) is not None
 
 
 @given(st.integers(-1000, 1000), st.integers(-1000, 1000))

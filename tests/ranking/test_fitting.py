@@ -10,6 +10,7 @@ from askonce.ranking.calibration import (
     QueryWords,
     ShownList,
     fit_calibration,
+    fit_floors,
     gather_evidence,
     judge_calibration,
     same_title,
@@ -17,7 +18,7 @@ from askonce.ranking.calibration import (
 from askonce.ranking.fusion import Fusion
 from askonce.ranking.stages import Candidates
 from askonce.ranking.votes import VotedList, conditional_slopes, doublings, fit_votes
-from askonce.training.archive.priors import prior
+from askonce.training.archive.selection.calibrate import prior
 from askonce.types import Post
 
 
@@ -76,6 +77,52 @@ def test_evidence_is_what_is_shown_and_no_unmarked_copy():
     assert known.same.tolist() == [1, 0]
     assert known.weight.tolist() == [2, 2]
     assert known.prior == 0.5
+
+
+def floor_of(*lists, which=0):
+    """The floor where bm25 / 10 is the logit of the probability."""
+    calibration = Calibration(0.0, {"bm25": 0.1})
+    posts = {f"p{n}": Post(f"p{n}", f"word{n}") for n in range(3)}
+    made = []
+    for marked, weight, *bm25 in lists:  # the first candidate of a marked question is right
+        candidates = Candidates(list(posts)[: len(bm25)], {"bm25": np.array(bm25, float)})
+        right = {"p0"} if marked else set()
+        made.append(ShownList("a query", Fusion().join(candidates), right, weight))
+    return fit_floors(calibration, made, posts, LexicalIndex().terms)[which]
+
+
+def at(probability):
+    return 10 * np.log(probability / (1 - probability))
+
+
+def test_the_floor_is_the_least_at_which_claims_are_right_as_often_as_wrong():
+    marked = [(True, 1.0, at(p), at(0.1)) for p in (0.85, 0.75, 0.455)]
+    # five marked questions whose best candidate is wrong
+    wrong = [(True, 1.0, at(0.05), at(0.605)), *[(True, 1.0, at(0.05), at(0.355))] * 4]
+    unmarked = [(False, 1.0, at(0.205), at(0.1))] * 100
+    assert floor_of(*marked, *unmarked) == pytest.approx(0.21)
+    assert floor_of(*marked, *wrong, *unmarked) == pytest.approx(0.36)
+    heavier = [(True, 3.0, at(0.05), at(0.605)), *wrong[1:]]
+    assert floor_of(*marked, *heavier, *unmarked) == pytest.approx(0.36)
+    assert floor_of(*marked, *[(True, 4.0, *heavier[0][2:])], *unmarked) == pytest.approx(0.61)
+
+
+def test_the_floor_leaves_unmarked_questions_alone():
+    marked = [(True, 1.0, at(p), at(0.1)) for p in np.linspace(0.3, 0.85, 60)]
+    unmarked = [(False, 1.0, at(0.205), at(0.1))] * 90 + [(False, 1.0, at(0.505), at(0.1))] * 10
+    assert floor_of(*marked, *unmarked) == pytest.approx(0.51)
+    assert floor_of(*marked, *unmarked[:95]) == pytest.approx(0.51)
+    assert floor_of(*marked, *unmarked[:94]) == pytest.approx(0.21)
+
+
+def test_the_floor_is_high_where_no_claim_is_good_enough():
+    assert floor_of(*[(False, 1.0, at(0.95))] * 5) == pytest.approx(0.9)
+    assert floor_of(*[(True, 1.0, at(0.1), at(0.85))] * 5) == pytest.approx(0.9)
+
+
+def test_nearly_all_questions_of_the_archive_get_results():
+    lists = [(False, 1.0, at(0.01 * n), at(0.001)) for n in range(1, 22)]
+    assert floor_of(*lists, which=1) == pytest.approx(0.02)
 
 
 def test_titles_overlap_whatever_the_bodies_say():

@@ -6,28 +6,36 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import httpx
 import pytest
-import uvicorn
+from starlette.types import ASGIApp
 
 from askonce.engine import Engine
 from askonce.server import Keys, ServerSettings, create_app
+from askonce.server.guard.connections import ConnectionSettings
 from askonce.server.listening import address_of, listen
+from askonce.server.protocol import Server
 
-LOCAL = ServerSettings(keys=Keys(local_writes=True))
+OPEN = ServerSettings(keys=Keys(open_writes=True))
+KEY = "key-of-the-tests-0123456789"
 Serve = Callable[..., httpx.Client]
 
 
+def running(
+    engine: Engine, settings: ServerSettings, connections: ConnectionSettings | None = None
+) -> AbstractContextManager[httpx.Client]:
+    return running_app(create_app(engine, settings), connections)
+
+
 @contextmanager
-def running(engine: Engine, settings: ServerSettings) -> Iterator[httpx.Client]:
+def running_app(
+    app: ASGIApp, connections: ConnectionSettings | None = None
+) -> Iterator[httpx.Client]:
     with listen("127.0.0.1", 0) as listener:
-        config = uvicorn.Config(
-            create_app(engine, settings), log_config=None, h11_max_incomplete_event_size=2**17
-        )
-        server = uvicorn.Server(config)
+        server = Server(app, connections)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -48,17 +56,23 @@ def until(happened: Callable[[], bool], seconds: float = 60) -> None:
 
 @contextmanager
 def process(
-    *arguments: object, errors: int = subprocess.PIPE
+    *arguments: object,
+    errors: int = subprocess.PIPE,
+    key: str | None = KEY,
+    before: Sequence[str] = (),
 ) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """``askonce serve`` as a process of its own."""
-    command = [sys.executable, "-m", "askonce.cli", "serve", *map(str, arguments), "--port", "0"]
+    """``askonce serve`` as a process of its own, with a key that its client sends."""
+    command = [*before, sys.executable, "-m", "askonce.cli", "serve"]
+    command += [*map(str, arguments), "--port", "0"]
     clean = {k: v for k, v in os.environ.items() if not k.startswith("ASKONCE_")}
+    clean |= {"ASKONCE_API_KEY": key} if key else {}
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=clean)
     try:
         line = started.stdout.readline()
         actual = re.search(r"http://127\.0\.0\.1:\d+", line)
         assert actual, line + (started.stderr.read() if started.stderr else "")
-        with httpx.Client(base_url=actual[0], timeout=60) as client:
+        headers = {"x-api-key": key} if key else {}
+        with httpx.Client(base_url=actual[0], timeout=60, headers=headers) as client:
             yield started, client
     finally:
         started.kill()
@@ -70,7 +84,12 @@ def served() -> Callable[..., object]:
     return process
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def running_server() -> Callable[..., object]:
+    return running
+
+
+@pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
     return until
 
@@ -85,7 +104,7 @@ def bicycles() -> Iterator[Engine]:
 @pytest.fixture(scope="session")
 def reading(bicycles: Engine) -> Iterator[httpx.Client]:
     """A client of a server whose archive stays as it is."""
-    with running(bicycles, LOCAL) as client:
+    with running(bicycles, OPEN) as client:
         yield client
 
 
@@ -97,7 +116,7 @@ def serve(bicycles: Engine) -> Iterator[Serve]:
     """
     with ExitStack() as stack:
 
-        def start(settings: ServerSettings = LOCAL, engine: Engine = bicycles) -> httpx.Client:
+        def start(settings: ServerSettings = OPEN, engine: Engine = bicycles) -> httpx.Client:
             return stack.enter_context(running(engine, settings))
 
         yield start
@@ -106,5 +125,5 @@ def serve(bicycles: Engine) -> Iterator[Serve]:
 @pytest.fixture
 def writing() -> Iterator[httpx.Client]:
     """A client of a server with an archive of its own."""
-    with Engine.open("bicycles") as engine, running(engine, LOCAL) as client:
+    with Engine.open("bicycles") as engine, running(engine, OPEN) as client:
         yield client

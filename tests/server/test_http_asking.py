@@ -26,8 +26,19 @@ def test_similar_questions_are_those_of_the_engine(reading, bicycles):
     assert [hit["id"] for hit in actual["similar"]] == [hit.post.id for hit in hits]
     first = actual["similar"][0]
     assert set(first) == {
-        *("id", "title", "excerpt", "score", "duplicate_probability", "duplicate_of", "answers"),
-        *("accepted", "votes", "tags", "created", "stages", "words"),
+        *("id", "title", "excerpt", "score", "duplicate_probability", "claimed", "close"),
+        "duplicate_of",
+        *(
+            "duplicate_of_title",
+            "matched",
+            "pinned",
+            "folded",
+            "answers",
+            "accepted",
+            "votes",
+            "tags",
+        ),
+        *("created", "stages", "words", "url", "author", "author_url", "site", "licence"),
     }
     assert first["score"] == pytest.approx(hits[0].score)
     assert first["votes"] == hits[0].post.score and first["tags"] == list(hits[0].post.tags)
@@ -51,8 +62,9 @@ def test_answers_are_those_of_the_engine(reading, bicycles):
         hit.post.id for hit in bicycles.answers(QUESTION, 3)
     ]
     assert set(actual["answers"][0]) == {
-        *("id", "question_id", "question_title", "text", "html", "score", "votes", "accepted"),
-        *("created", "stages", "words"),
+        *("id", "question_id", "question_title", "thread", "thread_title", "text", "html"),
+        *("score", "votes", "accepted", "created", "stages", "words"),
+        *("url", "author", "author_url", "site", "licence"),
     }
 
 
@@ -79,9 +91,9 @@ def test_a_draft_is_checked_while_it_is_typed(reading):
 
 def test_why_shows_stages_and_words(reading):
     hit = get(reading, "/api/similar", q=QUESTION)["similar"][0]
-    why = get(reading, "/api/why", q=QUESTION, id=hit["id"])
+    why = get(reading, "/api/why", q=QUESTION, id=hit["matched"])
     assert set(why) == {"id", "score", "stages", "words", "shared"}
-    assert why["id"] == hit["id"] and why["shared"]
+    assert why["id"] == hit["matched"] and why["shared"]
     assert {stage["name"] for stage in why["stages"]} >= {"bm25"}
     assert reading.get("/api/why", params={"q": QUESTION, "id": "nobody"}).status_code == 404
 
@@ -121,6 +133,13 @@ def test_embeddings_need_an_encoder(reading):
     response = reading.post("/v1/embeddings", json={"input": "a wheel", "model": "x"})
     assert response.status_code == 409
     assert "askonce train" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_monitors_may_ask_for_the_head_only(reading, path):
+    head, whole = reading.head(path), reading.get(path)
+    assert head.status_code == 200 and head.content == b""
+    assert head.headers["content-type"] == whole.headers["content-type"]
 
 
 def test_health_readiness_and_metrics(reading):
@@ -163,7 +182,7 @@ def test_every_response_has_the_security_headers(reading, path):
 
 def test_the_list_of_operations_loads_nothing_from_elsewhere(reading):
     page = reading.get("/docs").text
-    assert "http://" not in page and "https://" not in page and "<script" not in page
+    assert 'src="http' not in page and 'href="http' not in page and "<script" not in page
     for path in reading.get("/openapi.json").json()["paths"]:
         assert path in page
 
@@ -187,7 +206,8 @@ def test_every_route_is_in_the_docs(reading):
     text = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
     for path, methods in reading.get("/openapi.json").json()["paths"].items():
         for method in methods:
-            assert f"{method.upper()} {path.replace('{post_id}', '{id}')}" in text
+            name = path.replace("{post_id}", "{id}")
+            assert f"{method.upper()} {name}" in text, name
 
 
 def refs(holder, schemas):

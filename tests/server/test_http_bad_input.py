@@ -1,5 +1,6 @@
 """Whatever is sent, the server answers with one shape of error and goes on."""
 
+import gzip
 import json
 import socket
 import time
@@ -8,9 +9,11 @@ from urllib.request import urlopen
 
 import pytest
 
+from askonce.archive.rows import MOST_TAGS
 from askonce.text.sanitise import clean_text, safe_html
 
 MEGABYTES = 10 * 2**20
+GZIPPED = {"content-type": "application/json", "content-encoding": "gzip"}
 
 
 def refused(response, status):
@@ -20,6 +23,34 @@ def refused(response, status):
     message = body["error"]["message"]
     assert message and "\n" not in message and "Traceback" not in message
     return message
+
+
+def gzipped(content):
+    return {"content": gzip.compress(content), "headers": GZIPPED}
+
+
+def test_a_gzipped_body_is_unpacked_up_to_the_limit(reading):
+    draft = b'{"title": "Rear tyre keeps going flat"}'
+    assert reading.post("/api/duplicates", **gzipped(draft)).json()["similar"]
+    bomb = gzipped(b'{"title": "' + b" " * 100 * 2**20 + b'"}')
+    assert len(bomb["content"]) < 2**20
+    assert "longer than 4,194,304 bytes" in refused(reading.post("/api/duplicates", **bomb), 413)
+    for damaged in (draft, gzip.compress(draft)[:-5], gzip.compress(draft) + b"more"):
+        refused(reading.post("/api/duplicates", content=damaged, headers=GZIPPED), 400)
+
+
+def test_other_encodings_are_refused(reading):
+    headers = {**GZIPPED, "content-encoding": "br"}
+    refusal = reading.post("/api/duplicates", content=b"x", headers=headers)
+    assert "'br'" in refused(refusal, 415) and refusal.headers["accept-encoding"] == "gzip"
+
+
+def test_the_limit_of_tags_is_that_of_the_archive(writing):
+    post = {"id": "tagged", "title": "Tags"}
+    most = [f"tag {number:<195}x" for number in range(MOST_TAGS)]
+    assert writing.post("/api/posts", json=post | {"tags": most}).status_code == 201
+    message = refused(writing.post("/api/posts", json=post | {"tags": [*most, "one"]}), 422)
+    assert f"at most {MOST_TAGS} items" in message
 
 
 @pytest.mark.parametrize("k", ["-1", "0", "1000000000", "ten", "1.5", ""])

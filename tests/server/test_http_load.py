@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from fastapi import HTTPException
 
 from askonce.engine import Engine
 from askonce.server import Keys, LaneSettings, ServerSettings
@@ -25,10 +26,10 @@ class Gated(Engine):
         self.gate, self.batches = threading.Event(), []
         self.gate.set()
 
-    def similar_many(self, questions, k=10, ranker="best"):
+    def similar_many(self, questions, *args):
         self.batches.append(list(questions))
         assert self.gate.wait(60)
-        return super().similar_many(questions, k, ranker)
+        return super().similar_many(questions, *args)
 
 
 @pytest.fixture
@@ -42,10 +43,15 @@ def similar(client, q, **params):
     return client.get("/api/similar", params={"q": q, **params})
 
 
-def in_a_loop(coroutine):
+def in_a_loop(coroutine, loop_factory=None):
     """Run it in a thread of its own: the browser's tests leave a running loop in this one."""
+
+    def run():
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(coroutine)
+
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, coroutine).result()
+        pool.submit(run).result()
 
 
 def ids(response):
@@ -115,6 +121,38 @@ def test_more_than_fits_is_refused_at_once_or_after_a_short_wait(gated, serve, w
         assert 'askonce_refused_total{lane="queries"} 1.0' in client.get("/metrics").text
 
 
+def test_a_burst_waits_longer_than_requests_of_an_overload():
+    now = [0.0]
+    settings = LaneSettings(1, queue=100, timeout=0.001, burst=30.0)
+    lane = Lane("queries", settings, lambda: now[0])
+
+    async def scene():
+        done = asyncio.Event()
+
+        async def work():
+            async with lane.slot():
+                await done.wait()
+            return 200
+
+        tasks = [asyncio.create_task(work()) for _ in range(5)]
+        await asyncio.sleep(0.05)  # longer than the timeout
+        assert (lane.working, lane.waiting, lane.refused) == (1, 4, 0)
+        now[0] = 31.0  # the queue has not been empty since
+        with pytest.raises(HTTPException):
+            await work()
+        assert (lane.waiting, lane.refused) == (4, 1)
+        done.set()
+        assert await asyncio.gather(*tasks) == [200] * 5
+        done.clear()
+        tasks = [asyncio.create_task(work()) for _ in range(3)]  # another burst
+        await asyncio.sleep(0.05)
+        assert (lane.waiting, lane.refused) == (2, 1)
+        done.set()
+        assert await asyncio.gather(*tasks) == [200] * 3
+
+    in_a_loop(scene())
+
+
 def test_a_lane_takes_on_fewer_while_work_is_slow_and_more_when_it_is_quick_again():
     now = [0.0]
     settings = LaneSettings(8, queue=100, timeout=60, target_seconds=0.1, min_concurrency=2)
@@ -144,6 +182,39 @@ def test_a_lane_takes_on_fewer_while_work_is_slow_and_more_when_it_is_quick_agai
         assert await most(9, 0) == 8
 
     in_a_loop(run())
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """A loop in which time passes only while everything waits, and then at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.now, select = 0.0, self._selector.select
+
+        def jump(timeout=None):
+            self.now += timeout or 0
+            return select(0)
+
+        self._selector.select = jump
+
+    def time(self):
+        return self.now
+
+
+def test_a_request_waits_as_long_as_the_timeout_and_no_longer():
+    lane = Lane("queries", LaneSettings(1, queue=4, timeout=5))
+
+    async def run():
+        loop = asyncio.get_running_loop()
+        async with lane.slot():
+            waiting = [asyncio.create_task(lane.slot().__aenter__()) for _ in range(4)]
+            ended = await asyncio.gather(*waiting, return_exceptions=True)
+            assert [error.status_code for error in ended] == [503] * 4
+            assert loop.time() == pytest.approx(5, abs=1e-6)
+            assert lane.refused == 4 and lane.waiting == 0 and lane.working == 1
+        assert lane.working == 0
+
+    in_a_loop(run(), JumpingLoop)
 
 
 def test_a_client_that_disconnects_while_waiting_frees_its_slot():
@@ -184,7 +255,7 @@ def test_before_the_archive_is_open_the_server_says_so(serve):
 
     engine = Engine(open_archive("bicycles"))
     try:
-        client = serve(ServerSettings(keys=Keys(local_writes=True)), engine)
+        client = serve(ServerSettings(keys=Keys(open_writes=True)), engine)
         assert client.get("/healthz").status_code == 200
         ready = client.get("/readyz")
         assert ready.status_code == 503 and ready.json()["ready"] is False

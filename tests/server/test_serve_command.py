@@ -1,6 +1,7 @@
 """``askonce serve`` as a process: its first line, its errors, its end."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from askonce.archive import Archive
 from askonce.cli import serve
+from askonce.cli.serving import run as serving
 from askonce.engine.lifecycle.following import Event
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
@@ -81,15 +83,30 @@ def accepts(host, port):
     return True
 
 
-def test_open_writes_to_the_world_need_to_be_wanted(monkeypatch):
+def test_without_a_key_a_token_for_writing_is_printed(served):
+    post = {"id": "q3", "title": "Zebrafish in the bottom bracket"}
+    with served("bicycles", key=None) as (process, client):
+        line = process.stdout.readline()
+        token = re.fullmatch(r"Token for writing .*: (\S+) \(set ASKONCE_API_KEY .*\)\n", line)[1]
+        assert client.post("/api/posts", json=post).status_code == 401
+        headers = {"authorization": f"Bearer {token}"}
+        assert client.post("/api/posts", json=post, headers=headers).status_code in (201, 503)
+
+
+def test_unauthenticated_writes_must_be_asked_for_and_contradict_a_key(served, monkeypatch, capsys):
     monkeypatch.delenv("ASKONCE_API_KEY", raising=False)
-    with pytest.raises(AskonceError, match=r"set ASKONCE_API_KEY, or .* --allow-open-writes"):
-        serve.command("bicycles", host="0.0.0.0", port=0)
+    keys, token = serving.make_keys(None, open_writes=True)
+    assert keys.open_writes and token is None
+    assert "anyone who can reach this server can change its posts" in capsys.readouterr().err
+    monkeypatch.setenv("ASKONCE_API_KEY", "0123456789abcdef")
+    assert serving.make_keys(None, open_writes=False)[1] is None
+    with pytest.raises(AskonceError, match="remove that key or --allow-unauthenticated-writes"):
+        serving.make_keys(None, open_writes=True)
 
 
 def test_progress_is_printed_now_and_then_and_other_messages_always(capsys):
     now = [0.0]
-    say = serve._Messages(lambda: now[0])
+    say = serving.Messages(clock=lambda: now[0])
     for number in range(0, 4000, 1000):
         say(Event("indexing questions", number, 4000))
     now[0] = 6.0
@@ -106,13 +123,13 @@ def test_progress_is_printed_now_and_then_and_other_messages_always(capsys):
 
 def test_an_archive_that_is_not_there(tmp_path):
     with pytest.raises(AskonceError, match="no archive"):
-        serve.command(str(tmp_path / "none.askonce"), port=0)
+        serve.serve([str(tmp_path / "none.askonce")], port=0)
 
 
 def test_a_host_that_is_not_ours(monkeypatch):
     monkeypatch.setenv("ASKONCE_API_KEY", "0123456789abcdef")
     with pytest.raises(AskonceError, match=r"cannot listen on no\.such\.host\.invalid port 0"):
-        serve.command("bicycles", host="no.such.host.invalid", port=0)
+        serve.serve(["bicycles"], host="no.such.host.invalid", port=0)
 
 
 def test_a_response_does_not_wait_for_an_acknowledgement():

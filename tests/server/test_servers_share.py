@@ -55,17 +55,14 @@ def test_two_servers_on_one_database(address, postgres, served, wait_until, tmp_
             served(address, "--folder", tmp_path / "two", errors=log) as (_, second),
         ):
             wait_until(lambda: ready(first) and ready(second))
-            delays = []
             for n in range(5):
                 post = {"id": f"new{n}", "title": f"Zebrafish{n} in the bottom bracket"}
                 assert first.post("/api/posts", json=post).status_code == 201
                 query = f"zebrafish{n}"
                 assert hit_ids(first, query)[:1] == [f"new{n}"]
-                delays.append(
-                    seconds_until(lambda q=query: f"new{q[-1]}" in hit_ids(second, q)[:1])
-                )
+                # one poll is enough: tests/engine/test_engine_on_postgres.py counts them
+                wait_until(lambda q=query: f"new{q[-1]}" in hit_ids(second, q)[:1])
             assert POLL_SECONDS <= 0.5  # so that an idle machine needs less than a second
-            record(f"a post was found at the other server after {max(delays):.2f} s at most")
 
             one.kill()  # -9
             one.wait()

@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.text.html import html_to_text
@@ -131,7 +131,6 @@ x.y/a/1 > Possible_Duplicate: possible_duplicate_of this_question_already_has_an
 PIECES = [piece.replace("_", " ") for piece in PIECES.split()] + ["\n", "\n\n", " "]
 
 
-@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PIECES)))
 def test_any_mixture_loses_text_and_gains_none(pieces):
     text = " ".join(pieces)

@@ -1,8 +1,8 @@
 """Small archives for tests of the pools and splits made of them."""
 
 from askonce.archive import Snapshot
-from askonce.training.archive.labels import ArchiveLabels
-from askonce.training.archive.pools import answer_task, question_task
+from askonce.training.archive.tasks.labels import ArchiveLabels
+from askonce.training.archive.tasks.pools import answer_task, question_task
 from askonce.types import Link, Post
 
 SPLITS = ("train", "dev", "test")

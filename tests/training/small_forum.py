@@ -9,20 +9,20 @@ THINGS = ["chain", "tyre", "pedal", "saddle", "brake", "wheel", "frame", "spoke"
 TALK = ["yesterday", "my", "friend", "said", "that", "maybe", "someone", "here", "will", "know"]
 
 
-def question(place):
+def question(number):
     """A title of two telling words, both of which the body holds too, among others.
 
     Questions whose numbers differ by 100 ask for the same in other words.
     """
-    verb, thing = VERBS[place % 10], THINGS[place // 10 % 10]
-    talk = [TALK[(place * k) % len(TALK)] for k in range(1, 6)]
+    verb, thing = VERBS[number % 10], THINGS[number // 10 % 10]
+    talk = [TALK[(number * k) % len(TALK)] for k in range(1, 6)]
     body = " ".join([*talk[:3], thing, *talk[3:], verb])
-    title = f"how to {verb} the {thing}" if place < 100 else f"{thing} , ways to {verb} it"
-    return Post(f"q{place}", title, body)
+    title = f"how to {verb} the {thing}" if number < 100 else f"{thing} , ways to {verb} it"
+    return Post(f"q{number}", title, body)
 
 
 def forum(size=200):
-    posts = [question(place) for place in range(size)]
+    posts = [question(number) for number in range(size)]
     tenth = size // 10
 
     def pool(query, wrong):

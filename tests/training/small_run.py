@@ -1,23 +1,21 @@
 """A small training run, from a test or in processes of its own.
 
-    python tests/training/small_run.py FOLDER [SECONDS]
+    python tests/training/small_run.py FOLDER EVENT
     torchrun --nproc-per-node 2 tests/training/small_run.py FOLDER
 
-One process runs MODEL and prints its steps, each of which takes SECONDS longer so that it can be
-stopped in the middle. Under torchrun the processes run each of SHARED and both pre-trainings, into
-folders of their own.
+One process runs MODEL until EVENT, such as "Step 2", prints it and waits for a signal. Under
+torchrun the processes run each of SHARED and both pre-trainings, into folders of their own.
 """
 
 import dataclasses
 import os
+import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 
 from askonce.models import MODELS
 from askonce.ranker import Ranker
@@ -30,7 +28,7 @@ from askonce.training.pretraining.language_models import (
     LanguageModelSettings,
     pretrain_language_models,
 )
-from askonce.training.processes import launched
+from askonce.training.processes import Processes, launched
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.types import Dataset, Pool, Post
 from tests.teachers.small_teacher import small_teacher
@@ -86,25 +84,25 @@ def recipe(name: str = MODEL, options: dict[str, Any] | None = None, **changes: 
     return recipe_of({"model": table, "train": settings})
 
 
-def ranker(told: Recipe, dataset: Dataset) -> Ranker:
+def ranker(settings: Recipe, dataset: Dataset) -> Ranker:
     """The untrained ranker of the recipe, with random word vectors."""
     lexicon = Lexicon.build([Post("all", title=" ".join(WORDS)), *dataset.posts.values()])
-    if MODELS[told.model].reads == "vectors":
+    if MODELS[settings.model].reads == "vectors":
         lexicon = TeacherLexicon(lexicon.vocabulary, teacher=small_teacher()[0])
     vectors = np.random.default_rng(2).normal(size=(len(lexicon.vocabulary), DIM))
-    return Ranker.create(told.model, lexicon, vectors.astype(np.float32), told.options)
+    return Ranker.create(settings.model, lexicon, vectors.astype(np.float32), settings.options)
 
 
 def run(
     folder: Path,
-    told: Recipe,
+    settings: Recipe,
     on_event: OnEvent = ignore,
-    fabric: Fabric | None = None,
+    processes: Processes | None = None,
     dataset: Dataset | None = None,
 ) -> Outcome:
     """Train in a folder."""
     dataset = dataset or made()
-    return train(ranker(told, dataset), dataset, told, folder, on_event, fabric)
+    return train(ranker(settings, dataset), dataset, settings, folder, on_event, processes)
 
 
 def shared(name: str) -> Recipe:
@@ -113,17 +111,17 @@ def shared(name: str) -> Recipe:
     return recipe(name, options, epochs=2, batch_size=2, **SHARED[name])
 
 
-def pretrained(name: str, folder: Path, fabric: Fabric | None = None) -> list[dict[str, Any]]:
+def pretrained(name: str, folder: Path, processes: Processes | None = None) -> list[dict[str, Any]]:
     """Pre-train without dropout; six texts in a step leave a process idle in the last one."""
-    size = 6 // (fabric.world_size if fabric else 1)
+    size = 6 // (processes.world_size if processes else 1)
     folder.mkdir(parents=True, exist_ok=True)
     dataset = made()
     start = ranker(recipe(name, tiny(name, **without_dropout(name))), dataset)
     if name == "cabin":
         language = LanguageModelSettings(epochs=2, batch_size=size)
-        return pretrain_language_models(start, dataset, language, folder, fabric=fabric)
+        return pretrain_language_models(start, dataset, language, folder, processes=processes)
     settings = PretrainSettings(epochs=2, batch_size=size)
-    return pretrain(start, dataset, settings, folder, fabric=fabric)
+    return pretrain(start, dataset, settings, folder, processes=processes)
 
 
 def main() -> None:
@@ -131,18 +129,19 @@ def main() -> None:
     torch.set_num_threads(1)
     folder = Path(sys.argv[1])
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        fabric = launched()
+        processes = launched()
         for name in SHARED:
-            run(folder / name, shared(name), fabric=fabric)
+            run(folder / name, shared(name), processes=processes)
         for name in PRETRAINED:
-            pretrained(name, folder / f"pretrained-{name}", fabric)
+            pretrained(name, folder / f"pretrained-{name}", processes)
         return
-    wait = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
 
     def on_event(event: Event) -> None:
-        sys.stdout.write(f"{type(event).__name__} {getattr(event, 'epoch', '')}\n")
-        sys.stdout.flush()
-        time.sleep(wait)
+        line = f"{type(event).__name__} {getattr(event, 'epoch', '')}"
+        if line == sys.argv[2]:
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+            signal.pause()
 
     run(folder, recipe(), on_event)
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from askonce.training.archive import clock as clock_module
-from askonce.training.archive.clock import Clock
+from askonce.training.archive.candidates import task_training
+from askonce.training.archive.candidates.task_training import Clock
 from askonce.training.archive.progress import progress_file
 from askonce.training.events import Epoch, Phase, Step
 
@@ -15,7 +15,7 @@ from askonce.training.events import Epoch, Phase, Step
 def sleep(monkeypatch):
     """Let the seconds of the clock pass, and no others."""
     now = [1000.0]
-    monkeypatch.setattr(clock_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(task_training, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def pass_by(seconds):
         now[0] += seconds
@@ -49,7 +49,7 @@ def test_who_learns_from_more_gets_more_time(sleep):
 
 
 def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
-    told = small.recipe(epochs=4)
+    recipe = small.recipe(epochs=4)
     dataset = small.made()
     asked = []
 
@@ -57,11 +57,11 @@ def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
         asked.append(True)
         return len(asked) == 2
 
-    ranker = small.ranker(told, dataset)
-    outcome = small.train(ranker, dataset, told, tmp_path, stop=stop)
+    ranker = small.ranker(recipe, dataset)
+    outcome = small.train(ranker, dataset, recipe, tmp_path, stop=stop)
     assert outcome.progress.epoch == 2
     assert outcome.progress.done
-    again = small.train(small.ranker(told, dataset), dataset, told, tmp_path)
+    again = small.train(small.ranker(recipe, dataset), dataset, recipe, tmp_path)
     assert again.progress.epoch == 2  # a run that was ended is over
 
 
@@ -73,9 +73,9 @@ def test_progress_is_shown_while_it_lasts(tmp_path):
         on_event(Epoch(1, True, 0.5, {"MAP": 0.25}, {"seconds": 1.0}))
         on_event(Step(2, 5, 10, 0.25))
         on_event(Epoch(2, True, 0.25, {"MAP": 0.5}))
-        told = json.loads((tmp_path / "progress.json").read_text())
-    assert 0 <= told.pop("share") < 0.1
-    assert told == {
+        progress = json.loads((tmp_path / "progress.json").read_text())
+    assert 0 <= progress.pop("share") < 0.1
+    assert progress == {
         "task": "answers",
         "text": "training qa-cnn",
         "epoch": 2,

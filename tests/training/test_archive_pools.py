@@ -2,12 +2,15 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 
 from askonce.archive import Snapshot
+from askonce.archive.desk.feedback import Judgement
 from askonce.index.lexical import LexicalIndex
-from askonce.training.archive.labels import ArchiveLabels
+from askonce.training.archive.tasks.labels import ArchiveLabels
+from askonce.training.archive.tasks.pools import question_task
 from askonce.types import Link, Post
 from tests.training.small_archives import (
     SPLITS,
@@ -37,14 +40,26 @@ def test_duplicates_are_right_for_each_other_through_others():
     assert sorted(queries(data, "test")) == ["q22", "q23"]
 
 
+def test_questions_that_a_moderator_dismissed_are_wrong_candidates():
+    archive = forum(28, [(n, n + 1) for n in range(0, 28, 2)])
+    against = [Judgement("", "q15", 1.0, False, "q2"), Judgement("", "q27", 1.0, False, "q2")]
+    against.append(Judgement("", "q1", 1.0, False, "q0"))  # then marked as duplicates after all
+    task = question_task(ArchiveLabels.of(replace(archive, judgements=tuple(against))))
+    labelled = chain.from_iterable(task.queries.values())
+    wrong = {x.query.id: ids(x.wrong) for x in labelled if x.wrong}
+    assert wrong == {"q2": {"q15"}, "q15": {"q2"}, "q27": {"q2"}}  # q27 is newer than q2
+    assert "q15" in ids(pool_of(task.dataset, "q2").candidates)
+    assert "q15" not in ids(pool_of(task.dataset, "q2").positives)
+
+
 PAIRS = [(n, n + 1) for n in range(0, 28, 2)]
 
 
 def many(count, marked=PAIRS):
     """A forum with undated questions beside the dated ones, which are then the oldest."""
-    some = forum(28, marked)
+    archive = forum(28, marked)
     others = [Post(f"x{n}", f"{WORDS[n % 10]} question {n}", f"about {n}") for n in range(count)]
-    return replace_posts(some, questions={**some.questions, **{q.id: q for q in others}})
+    return replace_posts(archive, questions={**archive.questions, **{q.id: q for q in others}})
 
 
 def replace_posts(archive, questions=None, answers=None, links=None):
@@ -63,22 +78,22 @@ def test_sizes_of_question_pools():
     assert len(data.corpus) == 228
     near = LexicalIndex()
     near.add(data.corpus)
-    found = [hit.id for hit in near.search(data.split("test")[0].query.text, 60)]
+    near_ids = [hit.id for hit in near.search(data.split("test")[0].query.text, 60)]
     pool = pool_of(data, data.split("test")[0].query.id)
-    assert len(ids(pool.candidates) & set(found)) >= 50
+    assert len(ids(pool.candidates) & set(near_ids)) >= 50
     another = question_dataset(many(200), seed=2)
     assert [p.query for p in another.split("dev")] == [p.query for p in data.split("dev")]
     assert another.split("dev") != data.split("dev")
 
 
 def test_what_bm25_does_not_find_is_missed_when_ranking_and_learnt_from_in_training():
-    some = many(100)
+    archive = many(100)
     other = {
         name: replace(post, title="wholly unlike", body="")
-        for name, post in some.questions.items()
+        for name, post in archive.questions.items()
         if name in ("q1", "q27")
     }
-    data = question_dataset(replace_posts(some, questions={**some.questions, **other}))
+    data = question_dataset(replace_posts(archive, questions={**archive.questions, **other}))
     train, test = pool_of(data, "q0"), pool_of(data, "q26")
     assert ids(train.positives) == {"q1"}
     assert not train.missed
@@ -108,9 +123,9 @@ def test_titles_ask_for_bodies_where_nearly_nothing_is_marked():
 
 
 def test_related_questions_are_left_out():
-    some = many(0)
-    related = (*some.links, Link("q0", "q5", "related"))
-    data = question_dataset(replace_posts(some, links=related))
+    archive = many(0)
+    related = (*archive.links, Link("q0", "q5", "related"))
+    data = question_dataset(replace_posts(archive, links=related))
     assert "q5" not in ids(pool_of(data, "q0").candidates)
     assert "q0" not in ids(pool_of(data, "q5").candidates)
     assert "q4" in ids(pool_of(data, "q0").candidates)
@@ -118,15 +133,15 @@ def test_related_questions_are_left_out():
 
 def answered(*votes, accepted=None):
     """A forum whose question q0 has answers with these votes."""
-    some = forum(12)
+    archive = forum(12)
     own = {
         f"v{n}": Post(
             f"v{n}", "", f"say {n}", "answer", parent="q0", score=score, accepted=n == accepted
         )
         for n, score in enumerate(votes)
     }
-    others = {name: answer for name, answer in some.answers.items() if answer.parent != "q0"}
-    return replace_posts(some, answers={**others, **own})
+    others = {name: answer for name, answer in archive.answers.items() if answer.parent != "q0"}
+    return replace_posts(archive, answers={**others, **own})
 
 
 @pytest.mark.parametrize(
@@ -177,15 +192,17 @@ NOTICE = "Possible Duplicate:\nTheir own words\n"
 
 
 def test_no_text_gives_the_label_away():
-    some = many(60)
-    title = some.questions["q0"].title + " in the rain"
+    archive = many(60)
+    title = archive.questions["q0"].title + " in the rain"
     leaky = {
-        "q0": replace(some.questions["q0"], title=f"{title} [duplicate]"),
-        "q1": replace(some.questions["q1"], body=f"{NOTICE}It fails, see {title}! /q/17"),
-        "x1": replace(some.questions["x1"], body=f"{title}, I read"),  # not its duplicate
+        "q0": replace(archive.questions["q0"], title=f"{title} [duplicate]"),
+        "q1": replace(archive.questions["q1"], body=f"{NOTICE}It fails, see {title}! /q/17"),
+        "x1": replace(archive.questions["x1"], body=f"{title}, I read"),  # not its duplicate
     }
-    answer = replace(some.answers["a0-0"], body="see https://example.org/questions/3/x too")
-    archive = replace_posts(some, {**some.questions, **leaky}, {**some.answers, answer.id: answer})
+    answer = replace(archive.answers["a0-0"], body="see https://example.org/questions/3/x too")
+    archive = replace_posts(
+        archive, {**archive.questions, **leaky}, {**archive.answers, answer.id: answer}
+    )
     data = question_dataset(archive)
     assert pool_of(data, "q0").query.title == title
     assert pool_of(data, "q1").query.body == "It fails, see  !"

@@ -17,18 +17,20 @@ from askonce.ranking.manifest import (
     Manifest,
     Serving,
     TeacherReading,
+    current,
     new_folder,
     read_manifest,
     write_manifest,
 )
 from askonce.ranking.stages import BM25, VECTORS
+from askonce.teachers import load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
-from askonce.training.archive import recipes as archive_recipes
 from askonce.training.archive import run as run_module
-from askonce.training.archive import teaching
+from askonce.training.archive.candidates import pair_model, teaching
+from askonce.training.archive.candidates import recipes as archive_recipes
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.priors import prior
-from askonce.training.archive.run import TrainOptions, train_snapshot
+from askonce.training.archive.run import TrainOptions, first_servings, train_snapshot
+from askonce.training.archive.selection.calibrate import prior
 from askonce.training.events import Reading, ignore
 from askonce.types import Link, Post
 from tests.teachers.small_teacher import SmallTeacher
@@ -52,6 +54,8 @@ def teacher(monkeypatch, request):
     small = Synonyms(salt=zlib.crc32(request.node.name.encode()))  # a cache of its own
     monkeypatch.setattr("askonce.teachers.teacher.SentenceTeacher", lambda source: small)
     monkeypatch.setattr(run_module, "default_teacher", lambda: "minilm")
+    # a cross-encoder would be tuned from MiniLM's real weights; test_pair_students has a small one
+    monkeypatch.setattr(pair_model, "_train_pair_student", lambda run, recipe: None)
     for recipe in (*archive_recipes.ENCODERS.values(), archive_recipes.PAIR):
         monkeypatch.setitem(recipe["train"], "epochs", 1)
     monkeypatch.setitem(archive_recipes.PAIR["model"], "dim", 10)
@@ -102,7 +106,7 @@ def test_a_teacher_serves_and_nothing_is_read_twice(tmp_path, teacher):
     read = len(teacher.read)
     with Engine.open(tmp_path / "m.askonce") as engine:
         hits = engine.similar("how topic7")
-        assert [hit.id for hit in hits[:2]] == ["q7", "q7x"]
+        assert hits[0].id == "q7" and [each.id for each in hits[0].folded] == ["q7x"]
     assert len(teacher.read) == read
     assert no_text_twice(teacher)
 
@@ -140,6 +144,77 @@ def test_answers_are_tried_with_one_side_and_two(tmp_path, teacher):
     assert "vectors adapter of answers" in questions
     assert "vectors adapter-2 of answers" not in questions  # questions have one side
     assert no_text_twice(teacher)
+
+
+def test_a_student_shares_the_space_and_the_index_of_the_adapter(tmp_path, teacher):
+    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
+    trained = train_on_archive(archive, TrainOptions(tasks=("questions",)), ignore)
+    serving = trained.manifest.questions
+    assert serving.encoder == "questions/adapter"
+    assert serving.fast == "questions/student"
+    assert {"vectors student", "while typing"} <= serving.figures["dev"].keys()
+    assert read_manifest(trained.folder).questions.fast == serving.fast
+    folders = {path.name for path in trained.folder.rglob("*") if path.is_dir()}
+    assert folders - {"pair"} == {"questions", "adapter", "student"}  # and no checkpoints
+    student = Ranker.load(trained.folder / serving.fast)
+    adapter = Ranker.load(trained.folder / serving.encoder)
+    texts = [post.text for post in archive.iterate("question")]
+    own, others = adapter.encode(texts), adapter.encode(texts[::-1])
+    near, far = ((student.encode(texts) * keys).sum(1).mean() for keys in (own, others))
+    assert near > far + 0.1
+    archive.close()
+    read = len(teacher.read)
+    with Engine.open(tmp_path / "m.askonce") as engine:
+        assert engine.status().read == 1  # training has read everything
+        engine.suggest("topic3 in words that nobody has used")
+    assert len(teacher.read) == read
+
+
+def test_a_student_without_labels(tmp_path, teacher):
+    archive = in_folder(tmp_path / "m.askonce", forum(marks=0))
+    trained = train_on_archive(archive, TrainOptions(), ignore)
+    assert trained.manifest.questions.fast == "student"
+    assert Ranker.load(trained.folder / "student").name == "bag"
+    archive.close()
+    read = len(teacher.read)
+    with Engine.open(tmp_path / "m.askonce") as engine:
+        assert engine.suggest("how do I topic7")
+    assert len(teacher.read) == read
+
+
+def test_the_starter_serves_while_the_first_training_runs(tmp_path, teacher):
+    archive = in_folder(tmp_path / "m.askonce", forum(marks=0))
+    served = []
+
+    def look(event):
+        folder = current(archive.folder)
+        served.append(read_manifest(folder).questions.encoder if folder else None)
+
+    options = TrainOptions(tasks=("questions",))
+    assert train_on_archive(archive, options, look).manifest.questions.encoder == "sentence:minilm"
+    assert served == [None] + ["sentence:starter"] * (len(served) - 1)
+    served.clear()
+    train_on_archive(archive, options, look)
+    assert set(served) == {"sentence:minilm"}  # what was trained is not replaced
+
+
+@pytest.mark.parametrize("harmful", [False, True])
+def test_the_starter_serves_first_only_where_dev_gains(teacher, monkeypatch, harmful):
+    words = SmallTeacher(DIM, salt=1) if harmful else Synonyms(salt=1)
+    if harmful:
+        monkeypatch.setattr(words, "_sum", lambda text: np.array([zlib.crc32(text.encode()), 1.0]))
+    monkeypatch.setattr(run_module, "SentenceKeys", lambda name: SentenceKeys(words))
+    serving = first_servings(forum(), TrainOptions(tasks=("questions",)))["questions"]
+    assert serving.encoder == (None if harmful else "sentence:starter")
+    assert serving.weights.keys() == ({BM25} if harmful else serving.weights.keys() | {VECTORS})
+
+
+def test_posts_and_texts_for_the_student_are_read_in_turn(teacher, monkeypatch):
+    slow(monkeypatch, chunks=1, size=4)
+    texts = [f"sentence number {n}" for n in range(3)]
+    cached = load_teacher("minilm")
+    teaching.read_archive(cached, {}, forum(), ["questions"], texts, 1.0, ignore)
+    assert set(teacher.read) == {"how topic0", texts[0], "how xtopic0", texts[1]}
 
 
 def test_a_teacher_serves_an_archive_without_labels(tmp_path, teacher):
@@ -184,10 +259,10 @@ def test_duplicates_by_vectors_have_the_probability_that_is_shown(tmp_path, teac
         read = len(teacher.read)
         pairs = list(find_duplicates(engine, engine.archive.iterate("question"), 0.5))
         assert len(pairs) == 2 * TOPICS and len(teacher.read) == read
-        found = {(pair.question.id, pair.other.id): pair for pair in pairs if pair}
+        by_ids = {(pair.question.id, pair.other.id): pair for pair in pairs if pair}
         # those that nobody has marked, the newer one of each pair
-        assert found.keys() == {(f"q{n}x", f"q{n}") for n in range(20, TOPICS)}
-        for pair in found.values():
+        assert by_ids.keys() == {(f"q{n}x", f"q{n}") for n in range(20, TOPICS)}
+        for pair in by_ids.values():
             hits = {hit.id: hit for hit in engine.similar(pair.question.text)}
             shown = hits[pair.other.id].duplicate_probability
             assert pair.confidence == pytest.approx(shown, abs=1e-6) and pair.calibrated

@@ -71,8 +71,8 @@ def test_a_post_is_tokenised_once(groups, small):
 
     collator = Collator(counted, {})
     for seed in range(3):
-        for some in collator.batches(groups, 4, seed):
-            collator.collate(some)
+        for batch in collator.batches(groups, 4, seed):
+            collator.collate(batch)
     assert len(seen) == len(set(seen))
 
 
@@ -129,9 +129,9 @@ def test_a_share_of_the_batch_sees_the_candidates_of_all_of_it(small, groups):
 @pytest.mark.parametrize("size", [1, 2, 4, 100])
 def test_batches_hold_each_group_once(size, collator, groups):
     made = list(collator.batches(groups, size, seed=1))
-    assert sorted(g.query.id for some in made for g in some) == sorted(g.query.id for g in groups)
-    assert all(len(some) == size for some in made) or len(groups) % size
-    assert sum(len(some) < size for some in made) <= 1
+    assert sorted(g.query.id for batch in made for g in batch) == sorted(g.query.id for g in groups)
+    assert all(len(batch) == size for batch in made) or len(groups) % size
+    assert sum(len(batch) < size for batch in made) <= 1
 
 
 def test_groups_of_like_length_stand_together_in_batches_of_random_order(collator):
@@ -139,8 +139,8 @@ def test_groups_of_like_length_stand_together_in_batches_of_random_order(collato
     groups = [Group(Post("q"), (post,), (1,)) for post in posts]
     made = list(collator.batches(groups, 5, seed=1))  # one bucket: BUCKET times five groups
     assert len(groups) == BUCKET * 5
-    lengths = [[len(g.candidates[0].body.split()) for g in some] for some in made]
-    assert all(max(some) - min(some) == 4 for some in lengths)
+    lengths = [[len(g.candidates[0].body.split()) for g in batch] for batch in made]
+    assert all(max(batch) - min(batch) == 4 for batch in lengths)
     assert lengths != sorted(lengths)
     assert made == list(collator.batches(groups, 5, seed=1))
     assert made != list(collator.batches(groups, 5, seed=2))

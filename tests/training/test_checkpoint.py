@@ -89,7 +89,7 @@ def test_only_the_last_checkpoint_is_kept_and_nothing_beside_it(tmp_path):
 def test_a_full_disk_leaves_the_checkpoint_before(room, tmp_path):
     run = Run(1)
     run.save(tmp_path / "checkpoint", 1)
-    kept = load_file(tmp_path / "checkpoint" / "tensors.safetensors")
+    saved = load_file(tmp_path / "checkpoint" / "tensors.safetensors")
     run.step(1)
     with files_at_most(room), pytest.raises(AskonceError, match="make room") as caught:
         run.save(tmp_path / "checkpoint", 2)
@@ -97,7 +97,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(room, tmp_path):
     assert os.listdir(tmp_path) == ["checkpoint"]
     again = Run()
     assert again.load(tmp_path / "checkpoint").epoch == 1
-    assert (again.model.weight == kept["model.weight"]).all()
+    assert (again.model.weight == saved["model.weight"]).all()
     run.save(tmp_path / "checkpoint", 2)  # once there is room
     assert Run().load(tmp_path / "checkpoint").epoch == 2
 
@@ -113,16 +113,16 @@ def test_a_disk_that_is_really_full(small_disk):
 
 
 def test_a_whole_run_on_a_full_disk_goes_on_once_there_is_room(small, tmp_path):
-    told = small.recipe(epochs=3)
-    whole = small.run(tmp_path / "whole", told)
+    recipe = small.recipe(epochs=3)
+    whole = small.run(tmp_path / "whole", recipe)
 
     def fill(event):
         if isinstance(event, Epoch) and event.epoch == 1:
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 
     with files_at_most(resource.RLIM_INFINITY), pytest.raises(AskonceError, match="make room"):
-        small.run(tmp_path / "stopped", told, fill)
-    resumed = small.run(tmp_path / "stopped", told)
+        small.run(tmp_path / "stopped", recipe, fill)
+    resumed = small.run(tmp_path / "stopped", recipe)
     assert [r.get("loss") for r in resumed.progress.history] == [
         r.get("loss") for r in whole.progress.history
     ]
@@ -166,7 +166,7 @@ DAMAGES = {
 def test_a_damaged_checkpoint_is_one_clear_line(damage, tmp_path):
     Run(1).save(tmp_path / "checkpoint", 1)
     DAMAGES[damage](tmp_path / "checkpoint")
-    with pytest.raises(DataError, match="remove it to start anew") as caught:
+    with pytest.raises(DataError, match="remove it to start again") as caught:
         Run().load(tmp_path / "checkpoint")
     assert str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)

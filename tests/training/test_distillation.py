@@ -10,10 +10,11 @@ from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.ranker import Ranker
 from askonce.teachers import CachedTeacher
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.teachers.starter import load_starter
 from askonce.text.lexicon import Lexicon
 from askonce.training.distillation.adapted import AdaptedTeacher
 from askonce.training.distillation.run import distil_recipe, tune_student
-from askonce.training.distillation.student import first_words
+from askonce.training.distillation.student import first_words, start_as
 from askonce.training.distillation.texts import archive_posts, read_beside, sentences, texts_of
 from askonce.training.events import Step, ignore
 from askonce.training.recipe import Recipe, read_before, read_recipe, recipe_of
@@ -101,9 +102,9 @@ def test_a_two_sided_adapter_is_no_teacher(teacher, tmp_path):
 )
 def test_other_encoders_are_students_too(model, options, teacher, tmp_path):
     dataset = made(40)
-    told = recipe(model, **options)
-    begin = distil_recipe(told, {**TABLE, "epochs": 0}, dataset, tmp_path / "0", ignore)[0]
-    student = distil_recipe(told, TABLE, dataset, tmp_path / "1", ignore)[0]
+    settings = recipe(model, **options)
+    begin = distil_recipe(settings, {**TABLE, "epochs": 0}, dataset, tmp_path / "0", ignore)[0]
+    student = distil_recipe(settings, TABLE, dataset, tmp_path / "1", ignore)[0]
     texts = [pool.query.text for pool in dataset.split("dev")]
     assert nearness(student, teacher, texts) > nearness(begin, teacher, texts) + 0.05
 
@@ -121,7 +122,7 @@ def test_a_resumed_student_equals_one_that_was_not_stopped(tmp_path):
         if isinstance(event, Step) and event.epoch == 2 and event.done > 16:
             raise Stopped
 
-    dataset, told = made(20), recipe(dropout=0.2)
+    dataset, settings = made(20), recipe(dropout=0.2)
     table = {
         **TABLE,
         "options": {"dropout": 0.1},
@@ -130,8 +131,8 @@ def test_a_resumed_student_equals_one_that_was_not_stopped(tmp_path):
     }
 
     def both(folder, on_event=ignore):
-        student = distil_recipe(told, table, dataset, folder / "first", on_event)
-        return tune_student(student, told, dataset, folder / "run", on_event)
+        student = distil_recipe(settings, table, dataset, folder / "first", on_event)
+        return tune_student(student, settings, dataset, folder / "run", on_event)
 
     whole = both(tmp_path / "whole")
     with pytest.raises(Stopped):
@@ -156,6 +157,21 @@ def test_the_start_is_the_mean_of_the_centred_vectors_of_a_words_texts(teacher):
     row = lexicon.vocabulary.words.index("brakes")
     np.testing.assert_allclose(words[row], centred[[0, 1, 3]].mean(0), atol=1e-6)
     assert not words[:2].any()
+
+
+def test_a_student_that_starts_as_the_starter_has_its_vectors():
+    texts = ["brake cables", "how to oil a bicycle chain", "zzqx"]
+    lexicon = Lexicon.build([Post("p", text) for text in texts])
+    starter = load_starter()
+    words = np.random.default_rng(1).normal(size=(len(lexicon.vocabulary), starter.dim))
+    ranker = Ranker.create("bag", lexicon, words.astype(np.float32), {"map": False})
+    start_as(ranker, starter)
+    ranker.model.eval().prepare()
+    np.testing.assert_allclose(ranker.encode(texts[:2]), starter.encode(texts[:2]), atol=1e-5)
+    assert np.linalg.norm(ranker.encode(texts[2:])) == pytest.approx(1)  # its own word
+    small = Ranker.create("bag", lexicon, words[:, :8].astype(np.float32), {})
+    with pytest.raises(ConfigError, match="384 numbers, the teacher of 8"):
+        start_as(small, starter)
 
 
 def test_texts_are_those_of_the_archive_and_of_training_questions():

@@ -30,8 +30,8 @@ def dataset(*pools, corpus=()):
 
 def with_wrong(*posts, missed=()):
     """The pool of QUERY, in which these posts are labelled wrong."""
-    found = (RIGHT, *posts, *WRONG)
-    return Pool(QUERY, found, (1,) + (0,) * (len(found) - 1), missed)
+    actual = (RIGHT, *posts, *WRONG)
+    return Pool(QUERY, actual, (1,) + (0,) * (len(actual) - 1), missed)
 
 
 def like_the_injected(pools):
@@ -95,7 +95,7 @@ def wrong_texts(groups, batch, source):
     posts = candidates_of(groups)
     rows = [row for row, group in enumerate(groups) if group.query == QUERY]
     wrong = batch.mask & (batch.labels <= 0)
-    return {posts[place].text for row in rows for place in wrong[row].nonzero()[:, 0].tolist()}
+    return {posts[column].text for row in rows for column in wrong[row].nonzero()[:, 0].tolist()}
 
 
 @pytest.mark.parametrize("source", ["corpus", "bm25", "batch"])
@@ -217,13 +217,32 @@ def test_without_a_corpus_only_texts_of_the_split_are_drawn():
 def test_all_is_the_pool_as_it_is_labelled():
     graded = Pool(QUERY, (RIGHT, MISSED, *WRONG), (2, 1) + (0,) * len(WRONG))
     [group] = GroupSampler(dataset(graded), "train", Negatives("all")).epoch(1)
-    assert group == (graded.query, graded.candidates, graded.labels)
+    assert group[:3] == (graded.query, graded.candidates, graded.labels)
+
+
+def test_unanswered_questions_are_trained_on_where_the_recipe_says_so():
+    unanswered = Pool(Post("u", title="nobody knows"), WRONG, (0,) * len(WRONG))
+    empty = Pool(Post("e", title="no candidates"), (), ())
+    made = dataset(with_wrong(), unanswered, empty)
+    assert len(GroupSampler(made, "train", Negatives("all")).epoch(1)) == 1
+    groups = GroupSampler(made, "train", Negatives("all", unanswered=True)).epoch(1)
+    assert {group.query.id for group in groups} == {with_wrong().query.id, "u"}
+    [group] = [group for group in groups if group.query.id == "u"]
+    assert group[:3] == (unanswered.query, unanswered.candidates, unanswered.labels)
 
 
 def test_more_are_drawn_when_the_hardest_are_to_be_found():
     sampler = GroupSampler(dataset(with_wrong()), "train", Negatives("pool", 2, hardest_of=5))
     [group] = sampler.epoch(1)
     assert len(group.candidates) == 6
+
+
+def test_the_number_to_draw_grows_over_the_first_epochs():
+    negatives = Negatives("pool", 1, hardest_of=9, grow=4)
+    assert [negatives.drawn(epoch) for epoch in range(1, 7)] == [1, 3, 5, 7, 9, 9]
+    assert [Negatives("pool", 2, hardest_of=9).drawn(epoch) for epoch in (1, 2)] == [9, 9]
+    sampler = GroupSampler(dataset(with_wrong()), "train", negatives)
+    assert [len(sampler.epoch(n)[0].candidates) for n in (1, 2, 3)] == [2, 4, 6]
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -99,11 +99,11 @@ def test_perplexity_falls_far_below_chance_in_each_direction(archive, whole):
     ranker, folder = whole
     size = len(ranker.lexicon.vocabulary)
     for side in ("query", "candidate"):
-        found = [record for record in without_seconds(folder) if record["side"] == side]
-        assert len(found) == 1 + SMALL.epochs
+        records = [record for record in without_seconds(folder) if record["side"] == side]
+        assert len(records) == 1 + SMALL.epochs
         for way in ("rightward_perplexity", "leftward_perplexity"):
-            assert found[-1][way] < found[0][way]
-            assert 1 < found[-1][way] < size / 5  # of verb, part and tool, no more than a guess
+            assert records[-1][way] < records[0][way]
+            assert 1 < records[-1][way] < size / 5  # of verb, part and tool, no more than a guess
 
 
 def test_the_records_are_returned_and_written(archive, whole):
@@ -215,7 +215,7 @@ def test_held_out_texts_are_never_learned_and_their_choice_knows_no_order(texts,
         with pytest.raises(AskonceError, match="distinct texts"):
             split_texts(codes, 0.05, seed)
         return
-    learned, held_out = ([tuple(t) for t in some] for some in split_texts(codes, 0.05, seed))
+    learned, held_out = ([tuple(t) for t in part] for part in split_texts(codes, 0.05, seed))
     assert len(learned) + len(held_out) == len(wanted)
     assert set(learned) | set(held_out) == wanted
     assert len(held_out) == max(1, round(0.05 * len(wanted)))

@@ -12,12 +12,21 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from askonce.errors import AskonceError
 from askonce.text.batch import Batch
 from askonce.training.batches import Collator, GroupScorer
 from askonce.training.events import Epoch, Step
-from askonce.training.fine_tuning import dev_report, dev_split, group_losses, mined, rate, train
+from askonce.training.fine_tuning import (
+    batch_loss,
+    dev_report,
+    dev_split,
+    group_losses,
+    mined,
+    rate,
+    train,
+)
 from askonce.training.recipe import Negatives, TrainSettings
 from askonce.training.sampling import Group, GroupSampler
 from askonce.types import Dataset
@@ -41,9 +50,9 @@ def weights(folder):
 def one_step(small, folder, train_words=True, **changes):
     """Weights before and after one step of plain gradient descent on one batch."""
     options = small.tiny("qa-cnn", train_words=train_words, dropout=0.0)
-    told = small.recipe("qa-cnn", options, optimiser="sgd", epochs=1, batch_size=99, **changes)
-    before = small.ranker(told, small.made()).model.state_dict()
-    small.run(folder, told)
+    recipe = small.recipe("qa-cnn", options, optimiser="sgd", epochs=1, batch_size=99, **changes)
+    before = small.ranker(recipe, small.made()).model.state_dict()
+    small.run(folder, recipe)
     return {key: value.clone() for key, value in before.items()}, weights(folder)
 
 
@@ -61,10 +70,10 @@ def test_learning_rates_of_the_papers(changes, expected):
 
 
 def test_overlap_features_are_standardised_by_training_pairs(small, tmp_path):
-    told = small.recipe("qrnn", small.tiny("qrnn", overlap=True), epochs=1)
+    recipe = small.recipe("qrnn", small.tiny("qrnn", overlap=True), epochs=1)
     dataset = small.made()
-    overlap = small.run(tmp_path, told, dataset=dataset).ranker.model.overlap
-    lexicon = small.ranker(told, dataset).lexicon
+    overlap = small.run(tmp_path, recipe, dataset=dataset).ranker.model.overlap
+    lexicon = small.ranker(recipe, dataset).lexicon
     pairs = [(p.query, c) for p in dataset.splits["train"] for c in p.candidates]
     views = [Batch([lexicon.numbers(pair[side]) for pair in pairs]).text for side in (0, 1)]
     features = overlap(*views)  # of the saved and loaded ranker
@@ -75,13 +84,13 @@ def test_overlap_features_are_standardised_by_training_pairs(small, tmp_path):
 def test_the_rate_of_the_epoch_is_the_one_that_is_used(small, tmp_path):
     # one batch an epoch: after the first two epochs of plain descent, Δp = -rate · gradient
     options = small.tiny("qa-cnn", train_words=False)
-    told = small.recipe("qa-cnn", options, optimiser="sgd", epochs=2, batch_size=99)
+    recipe = small.recipe("qa-cnn", options, optimiser="sgd", epochs=2, batch_size=99)
     slow = small.recipe(
         "qa-cnn", options, optimiser="sgd", epochs=2, batch_size=99, schedule="inverse"
     )
-    outcomes = [small.run(tmp_path / name, r) for name, r in (("c", told), ("i", slow))]
+    outcomes = [small.run(tmp_path / name, r) for name, r in (("c", recipe), ("i", slow))]
     assert [[r["rate"] for r in history(o)[1:]] for o in outcomes] == [[0.02, 0.02], [0.02, 0.01]]
-    start = small.ranker(told, small.made()).model.state_dict()
+    start = small.ranker(recipe, small.made()).model.state_dict()
     first = small.run(
         tmp_path / "one", small.recipe("qa-cnn", options, optimiser="sgd", epochs=1, batch_size=99)
     )
@@ -120,9 +129,9 @@ def test_the_loss_is_told_with_its_penalty(small, tmp_path):
     options = small.tiny("qa-cnn", dropout=0.0)
     changes = {"epochs": 1, "batch_size": 99}
     plain = small.run(tmp_path / "a", small.recipe("qa-cnn", options, **changes))
-    told = small.recipe("qa-cnn", options, l2=0.5, l2_form="norm", **changes)
-    held = small.run(tmp_path / "b", told)
-    model = small.ranker(told, small.made()).model
+    recipe = small.recipe("qa-cnn", options, l2=0.5, l2_form="norm", **changes)
+    held = small.run(tmp_path / "b", recipe)
+    model = small.ranker(recipe, small.made()).model
     norms = [p.norm().item() for n, p in model.named_parameters() if not n.startswith("words.")]
     expected = history(plain)[1]["loss"] + 0.5 * sum(norms)
     assert history(held)[1]["loss"] == pytest.approx(expected, rel=1e-5)
@@ -136,17 +145,17 @@ def test_word_vectors_move_only_when_they_are_trained(train_words, small, tmp_pa
 
 
 def test_it_stops_when_dev_gets_no_better_and_keeps_the_first_of_equals(small, tmp_path):
-    told = small.recipe(rate=1e-12, epochs=50, patience=3)
-    outcome = small.run(tmp_path, told)
+    recipe = small.recipe(rate=1e-12, epochs=50, patience=3)
+    outcome = small.run(tmp_path, recipe)
     assert (outcome.progress.epoch, outcome.progress.best_epoch) == (4, 0)
     assert outcome.progress.done
-    assert small.run(tmp_path, told).progress == outcome.progress  # nothing more to do
+    assert small.run(tmp_path, recipe).progress == outcome.progress  # nothing more to do
 
 
 def test_the_folder_holds_the_best_epoch(small, tmp_path):
     dataset = small.made()
-    told = small.recipe(rate=0.2, epochs=8, watch="MRR")
-    ranker = small.ranker(told, dataset)
+    recipe = small.recipe(rate=0.2, epochs=8, watch="MRR")
+    ranker = small.ranker(recipe, dataset)
     seen = {}
 
     def on_event(event):
@@ -154,7 +163,7 @@ def test_the_folder_holds_the_best_epoch(small, tmp_path):
             state = {key: value.clone() for key, value in ranker.model.state_dict().items()}
             seen[event.epoch] = event, state
 
-    outcome = train(ranker, dataset, told, tmp_path, on_event)
+    outcome = train(ranker, dataset, recipe, tmp_path, on_event)
     best = outcome.progress.best_epoch
     values = [record["dev"]["MRR"] for record in outcome.progress.history]
     assert best == int(np.argmax(values)) < 8  # later epochs were worse, else this proves little
@@ -172,9 +181,9 @@ def test_the_weights_before_training_are_kept_if_no_epoch_beats_them(small, tmp_
     first = small.recipe(rate=0.05, epochs=20, split="dev")  # knows dev by heart
     trained = small.run(tmp_path / "first", first).ranker
     start = {key: value.clone() for key, value in trained.model.state_dict().items()}
-    told = []
+    events = []
     harmful = small.recipe(rate=50.0, optimiser="sgd", epochs=3)
-    outcome = train(trained, dataset, harmful, tmp_path / "second", told.append)
+    outcome = train(trained, dataset, harmful, tmp_path / "second", events.append)
     values = [record["dev"]["MAP"] for record in outcome.progress.history]
     assert max(values[1:]) < values[0] == outcome.progress.best_value == 1
     assert [record["epoch"] for record in outcome.progress.history] == [0, 1, 2, 3]
@@ -182,29 +191,30 @@ def test_the_weights_before_training_are_kept_if_no_epoch_beats_them(small, tmp_
     assert outcome.progress.best_epoch == outcome.ranker.card["epoch"] == 0
     for key, value in outcome.ranker.model.state_dict().items():
         assert (value == start[key]).all()
-    assert "did not improve" in told[-1].text
-    assert [event.best for event in told if isinstance(event, Epoch)] == [True, False, False, False]
+    assert "did not improve" in events[-1].text
+    epochs = [event for event in events if isinstance(event, Epoch)]
+    assert [event.best for event in epochs] == [True, False, False, False]
 
 
 def test_some_questions_of_dev_can_choose_the_epoch(small, tmp_path):
     dataset = small.made()
     dev = dataset.split("dev")
-    some = dev_split(dataset, 3)
-    assert [dev.index(pool) for pool in some] == [0, len(dev) // 3, 2 * len(dev) // 3]
+    chosen = dev_split(dataset, 3)
+    assert [dev.index(pool) for pool in chosen] == [0, len(dev) // 3, 2 * len(dev) // 3]
     assert dev_split(dataset, len(dev) + 1) == dev_split(dataset) == dev
     outcome = small.run(tmp_path, small.recipe(epochs=2, dev=3))
-    report = dev_report(outcome.ranker, some, dataset)
+    report = dev_report(outcome.ranker, chosen, dataset)
     best = outcome.progress.history[outcome.progress.best_epoch]
     assert report.metrics == pytest.approx(best["dev"])
 
 
 def test_metrics_have_one_record_per_epoch_also_after_a_stop(small, tmp_path):
-    told = small.recipe(epochs=5)
-    whole = small.run(tmp_path / "whole", told)
+    recipe = small.recipe(epochs=5)
+    whole = small.run(tmp_path / "whole", recipe)
     for epoch in (2, 4):
         with pytest.raises(Stopped):
-            small.run(tmp_path / "stopped", told, stop_in(epoch))
-    resumed = small.run(tmp_path / "stopped", told)
+            small.run(tmp_path / "stopped", recipe, stop_in(epoch))
+    resumed = small.run(tmp_path / "stopped", recipe)
     lines = (tmp_path / "stopped" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == [0, 1, 2, 3, 4, 5]
     assert history(resumed) == history(whole)
@@ -225,34 +235,34 @@ def stop_in(epoch):
 
 
 def test_a_stop_after_saving_the_best_and_before_the_checkpoint_loses_nothing(small, tmp_path):
-    told = small.recipe(epochs=3)
-    whole = small.run(tmp_path / "whole", told)
-    small.run(tmp_path / "stopped", told)
+    recipe = small.recipe(epochs=3)
+    whole = small.run(tmp_path / "whole", recipe)
+    small.run(tmp_path / "stopped", recipe)
     # put the checkpoint one epoch back, as if it had not been written
     with pytest.raises(Stopped):
-        small.run(tmp_path / "early", told, stop_in(2))
+        small.run(tmp_path / "early", recipe, stop_in(2))
     for name in ("checkpoint/state.json", "checkpoint/tensors.safetensors"):
         (tmp_path / "stopped" / name).write_bytes((tmp_path / "early" / name).read_bytes())
-    resumed = small.run(tmp_path / "stopped", told)
+    resumed = small.run(tmp_path / "stopped", recipe)
     assert history(resumed) == history(whole)
     for key, value in weights(tmp_path / "whole").items():
         assert (value == weights(tmp_path / "stopped")[key]).all()
 
 
 def test_progress_is_told_at_each_step_and_epoch(small, tmp_path):
-    told = []
-    small.run(tmp_path, small.recipe(epochs=2), told.append)
-    kinds = [type(event) for event in told]
+    events = []
+    small.run(tmp_path, small.recipe(epochs=2), events.append)
+    kinds = [type(event) for event in events]
     assert kinds == [Epoch] + ([Step] * 3 + [Epoch]) * 2  # nine groups, four a batch
-    assert {event.total for event in told if isinstance(event, Step)} == {9}
-    assert [told[place].done for place in (3, 7)] == [9, 9]
-    assert told[4].loss == pytest.approx(told[3].loss)
+    assert {event.total for event in events if isinstance(event, Step)} == {9}
+    assert [events[n].done for n in (3, 7)] == [9, 9]
+    assert events[4].loss == pytest.approx(events[3].loss)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(small, tmp_path):
-    told = small.recipe("qa-cnn", optimiser="sgd", rate=1e30, loss="softmax", scale=1e30)
+    recipe = small.recipe("qa-cnn", optimiser="sgd", rate=1e30, loss="softmax", scale=1e30)
     with pytest.raises(AskonceError, match=r"the loss became .* in epoch \d; lower train\.rate"):
-        small.run(tmp_path, told)
+        small.run(tmp_path, recipe)
 
 
 def test_mining_keeps_the_hardest_and_every_right_one(small):
@@ -262,16 +272,38 @@ def test_mining_keeps_the_hardest_and_every_right_one(small):
     groups[0] = Group(groups[0].query, groups[0].candidates, (1, 1, 0, 0, 0))
     collator = Collator(ranker.lexicon.numbers, {})
     ranker.model.train()
-    found = mined(groups, collator, 2, ranker, torch.device("cpu"))
+    actual = mined(groups, collator, 2, ranker, torch.device("cpu"))
     assert ranker.model.training
     ranker.model.eval()
-    for before, after in zip(groups, found, strict=True):
+    for before, after in zip(groups, actual, strict=True):
         pairs = list(zip(before.candidates, before.labels, strict=True))
         wrong = [post for post, label in pairs if label <= 0]
         scores = ranker.predict([(before.query, post) for post in wrong])
         hardest = [wrong[i] for i in np.argsort(-scores, kind="stable")[:2]]
         assert list(after.candidates) == [post for post, x in pairs if x > 0] + hardest
         assert after.labels == (1,) * (len(after.candidates) - 2) + (0, 0)
+
+
+def test_the_mean_over_pairs_is_that_of_all_pairs_of_the_batch(small):
+    dataset = small.made()
+    ranker = small.ranker(small.recipe("ctrn"), dataset)
+    groups = GroupSampler(dataset, "train", Negatives("all")).epoch(1)[:3]
+    first = groups[0]
+    groups[0] = Group(first.query, first.candidates[:2], first.labels[:2])  # sizes that differ
+    config = TrainSettings(loss="cross_entropy", average="pairs", negatives=Negatives("all"))
+    collator = Collator(ranker.lexicon.numbers, {})
+    ranker.model.eval()
+
+    def part(own):
+        batch = collator.collate(own)
+        scores = GroupScorer(ranker.model)(batch)
+        return batch_loss(group_losses(scores, batch, config), batch, groups, config)
+
+    whole = collator.collate(groups)
+    scores, labels = GroupScorer(ranker.model)(whole)[whole.mask], whole.labels[whole.mask]
+    expected = binary_cross_entropy_with_logits(scores, labels.float())
+    torch.testing.assert_close(part(groups), expected)
+    torch.testing.assert_close(part(groups[:1]) + part(groups[1:]), expected)  # two processes
 
 
 def test_scale_multiplies_scores_before_the_loss(small):
@@ -286,16 +318,20 @@ def test_scale_multiplies_scores_before_the_loss(small):
     torch.testing.assert_close(group_losses(scores, batch, config), expected)
 
 
+def environment():
+    """For a process that imports other files of the tests."""
+    paths = [str(SMALL_RUN.parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
+
+
 def stopped(folder, number, line):
-    """Start the small run in a process of its own, and send it a signal when it prints a line."""
-    command = [sys.executable, str(SMALL_RUN), str(folder), "0.05"]
+    """Start the small run in a process of its own, and send it a signal where it waits for one."""
+    command = [sys.executable, str(SMALL_RUN), str(folder), line]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
     )
-    for told in process.stdout:
-        if told.strip() == line:
-            process.send_signal(number)
-            break
+    assert process.stdout.readline().strip() == line
+    process.send_signal(number)
     process.stdout.close()
     assert process.wait(60) != 0
 
@@ -331,40 +367,40 @@ def test_two_processes_agree_with_one(small, tmp_path):
         check=True,
         capture_output=True,
         timeout=300,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=environment(),
     )
     for name in small.SHARED:
         steps = []
-        told = small.shared(name)
-        one = small.run(tmp_path / "one" / name, told, steps.append)
+        recipe = small.shared(name)
+        one = small.run(tmp_path / "one" / name, recipe, steps.append)
         assert sum(isinstance(event, Step) for event in steps) == 10
-        found, expected = weights(tmp_path / "two" / name), weights(tmp_path / "one" / name)
+        actual, expected = weights(tmp_path / "two" / name), weights(tmp_path / "one" / name)
         for key, value in expected.items():
-            torch.testing.assert_close(found[key], value, atol=1e-5, rtol=0)
+            torch.testing.assert_close(actual[key], value, atol=1e-5, rtol=0)
         lines = (tmp_path / "two" / name / "metrics.jsonl").read_text().splitlines()
         losses = [json.loads(line)["loss"] for line in lines[1:]]
         assert losses == pytest.approx([r["loss"] for r in one.progress.history[1:]], abs=1e-5)
     for name in small.PRETRAINED:
-        place = f"pretrained-{name}"
-        expected = small.pretrained(name, tmp_path / "one" / place)
-        paths = sorted((tmp_path / "two" / place).glob("*.jsonl"), reverse=True)  # query first
-        found = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-        assert [r.get("loss", 0) for r in found] == pytest.approx(
+        folder = f"pretrained-{name}"
+        expected = small.pretrained(name, tmp_path / "one" / folder)
+        paths = sorted((tmp_path / "two" / folder).glob("*.jsonl"), reverse=True)  # query first
+        actual = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+        assert [r.get("loss", 0) for r in actual] == pytest.approx(
             [r.get("loss", 0) for r in expected], abs=1e-5
         )
-        one, two = (load_file(tmp_path / n / place / "model.safetensors") for n in ("one", "two"))
+        one, two = (load_file(tmp_path / n / folder / "model.safetensors") for n in ("one", "two"))
         for key, value in one.items():  # Adam divides by the gradient's size, which may be tiny
             torch.testing.assert_close(two[key], value, atol=1e-4, rtol=0)
 
 
 def test_a_run_is_not_resumed_from_other_weights(small, tmp_path):
-    told, dataset = small.recipe(epochs=1), small.made()
-    small.run(tmp_path, told, dataset=dataset)
-    other = small.ranker(told, dataset)
+    recipe, dataset = small.recipe(epochs=1), small.made()
+    small.run(tmp_path, recipe, dataset=dataset)
+    other = small.ranker(recipe, dataset)
     with torch.no_grad():
         next(iter(other.model.parameters())).add_(1)
     with pytest.raises(AskonceError, match="weights to start from"):
-        train(other, dataset, told, tmp_path)
+        train(other, dataset, recipe, tmp_path)
 
 
 def test_the_epoch_is_chosen_on_the_split_of_the_role(small, tmp_path):

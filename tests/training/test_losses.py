@@ -30,8 +30,8 @@ def rows(*scores, labels, mask=None):
     ],
 )
 def test_margin_losses_of_one_pair(loss, right, wrong, margin, expected):
-    found = loss(*rows(right, wrong, labels=[1, 0]), margin)
-    assert found.tolist() == pytest.approx([expected])
+    actual = loss(*rows(right, wrong, labels=[1, 0]), margin)
+    assert actual.tolist() == pytest.approx([expected])
 
 
 def test_hinge_is_the_mean_over_pairs_and_max_margin_the_worst():
@@ -74,9 +74,9 @@ def test_what_is_outside_the_mask_is_never_read(name, poison):
     wide = torch.cat([inside, torch.full((2, 2), poison)], 1).requires_grad_()
     marks = torch.cat([labels, torch.tensor([[1, 0], [0, 1]])], 1)
     mask = torch.tensor([[True] * 3 + [False] * 2] * 2)
-    found = LOSSES[name](wide, marks, mask, 0.5)
-    found.sum().backward()
-    torch.testing.assert_close(found, expected)
+    actual = LOSSES[name](wide, marks, mask, 0.5)
+    actual.sum().backward()
+    torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(wide.grad[:, :3], alone.grad)
     assert (wide.grad[:, 3:] == 0).all()
 
@@ -109,8 +109,8 @@ def test_softmax_with_one_right_is_torch_cross_entropy():
     torch.manual_seed(1)
     scores, right = torch.randn(4, 7), torch.tensor([0, 3, 6, 2])
     labels = torch.nn.functional.one_hot(right, 7)
-    found = softmax(scores, labels, torch.ones(4, 7, dtype=torch.bool), 0.0)
-    torch.testing.assert_close(found, torch_cross_entropy(scores, right, reduction="none"))
+    actual = softmax(scores, labels, torch.ones(4, 7, dtype=torch.bool), 0.0)
+    torch.testing.assert_close(actual, torch_cross_entropy(scores, right, reduction="none"))
 
 
 def test_softmax_over_a_pool_is_the_listwise_divergence_up_to_a_constant():

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError
 from askonce.training.pretraining.pairs import pretraining_pairs
 from askonce.types import Dataset, Post
@@ -25,9 +24,9 @@ def test_questions_lead_to_their_own_titles_and_marked_ones_to_each_other():
 def test_an_answer_leads_to_its_question_and_only_in_training():
     dataset = help_desk()
     pairs = pretraining_pairs(dataset)
-    found = {(e.title, e.body, e.target) for e in [*pairs.train, *pairs.heldout]}
+    actual = {(e.title, e.body, e.target) for e in [*pairs.train, *pairs.heldout]}
     asked = (question(n) for n in range(30))
-    assert found == {(q.title, q.body, q.title) for q in asked}
+    assert actual == {(q.title, q.body, q.title) for q in asked}
 
 
 def test_marks_of_dev_and_test_are_not_read():
@@ -61,8 +60,8 @@ def test_too_little_to_learn_from(posts):
 
 
 @pytest.mark.data
-def test_pairs_of_a_forum(data_folder):
-    dataset = load_dataset("travel", data_folder)
+def test_pairs_of_a_forum(published):
+    dataset = published("travel")
     pairs = pretraining_pairs(dataset)
     assert len(pairs.heldout) == round(0.05 * 4919)
     own = sum(example.title == example.target for example in pairs.train)

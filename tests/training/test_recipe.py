@@ -1,10 +1,13 @@
 """What a recipe may say, and what is told when it says something else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, ConfigError, DataError, UnknownName
+from askonce.teachers.starter import load_starter
 from askonce.training.fine_tuning import train
 from askonce.training.prepare import every_post, untrained, word_vectors
 from askonce.training.recipe import Recipe, TextSettings, read_recipe, recipe_of
@@ -37,11 +40,11 @@ def path(tmp_path):
 
 
 def test_a_recipe_is_read_into_typed_tables(path):
-    told = read_recipe(path)
-    assert (told.model, told.dataset, told.options) == ("hyperqa", "wikiqa", {"dim": 30})
-    assert told.text.min_count == 2
-    assert told.train.rate == 0.05
-    assert (told.train.negatives.source, told.train.negatives.count) == ("mix", 6)
+    recipe = read_recipe(path)
+    assert (recipe.model, recipe.dataset, recipe.options) == ("hyperqa", "wikiqa", {"dim": 30})
+    assert recipe.text.min_count == 2
+    assert recipe.train.rate == 0.05
+    assert (recipe.train.negatives.source, recipe.train.negatives.count) == ("mix", 6)
 
 
 def test_set_changes_what_the_file_says(path):
@@ -54,10 +57,10 @@ def test_set_changes_what_the_file_says(path):
         'dataset="trecqa"',
         "model.name=ctrn",
     ]
-    told = read_recipe(path, changes)
-    assert (told.model, told.dataset, told.options) == ("ctrn", "trecqa", {"dim": 200})
-    assert (told.train.rate, told.train.loss, told.train.clip) == (1.0, "softmax", 5.0)
-    assert (told.train.negatives.source, told.train.negatives.count) == ("mix", 3)
+    recipe = read_recipe(path, changes)
+    assert (recipe.model, recipe.dataset, recipe.options) == ("ctrn", "trecqa", {"dim": 200})
+    assert (recipe.train.rate, recipe.train.loss, recipe.train.clip) == (1.0, "softmax", 5.0)
+    assert (recipe.train.negatives.source, recipe.train.negatives.count) == ("mix", 3)
 
 
 def test_names_of_models_are_read_generously():
@@ -66,7 +69,7 @@ def test_names_of_models_are_read_generously():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ("train.epoch=3", "unknown setting 'train.epoch'; did you mean 'epochs'"),
         ("trian.rate=1", "unknown setting 'trian'; did you mean 'train'"),
@@ -90,14 +93,16 @@ def test_names_of_models_are_read_generously():
         ("train.clip=-1", "train.clip = -1.0; expected more than 0"),
         ("train.l2=-1", "train.l2 = -1.0; expected at least 0"),
         ("text.max_words=0", "text.max_words = 0; expected at least 1"),
+        ("train.average=pairs", "need train.loss = 'cross_entropy' and train.negatives.source"),
+        ("train.negatives.unanswered=true", "need train.loss = 'cross_entropy'"),
         ("train.rate", "--set 'train.rate'; expected a form like train.rate=0.01"),
         ("dataset.name=3", "'dataset' is a value, not a table"),
     ],
 )
-def test_a_wrong_setting_is_one_clear_line(change, told, path):
+def test_a_wrong_setting_is_one_clear_line(change, message, path):
     with pytest.raises(ConfigError) as caught:
         read_recipe(path, [change])
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -130,11 +135,11 @@ def vectors(tmp_path):
 
 @pytest.mark.parametrize("kind", ["file", "fused"])
 def test_vectors_of_another_dimension_than_the_recipe_says(kind, small, vectors):
-    told = recipe_of({"model": "hyperqa", "text": {"vectors": kind, "dim": 100}})
+    recipe = recipe_of({"model": "hyperqa", "text": {"vectors": kind, "dim": 100}})
     with pytest.raises(
         ConfigError, match=r"text\.dim = 100, but the vectors of .* have 5 dimensions"
     ):
-        untrained(told, small.made(), vectors)
+        untrained(recipe, small.made(), vectors)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +157,8 @@ def test_vectors_of_another_dimension_than_the_recipe_says(kind, small, vectors)
     ],
 )
 def test_vectors_come_from_where_the_recipe_says(text, dim, small, vectors):
-    told = recipe_of({"model": "hyperqa", "text": text})
-    ranker = untrained(told, small.made(), vectors)
+    recipe = recipe_of({"model": "hyperqa", "text": text})
+    ranker = untrained(recipe, small.made(), vectors)
     weight = ranker.model.words.weight
     assert weight.shape == (len(ranker.lexicon.vocabulary), dim)
     given = weight[ranker.lexicon.vocabulary.encode(["w3"])[0]].tolist()
@@ -161,9 +166,16 @@ def test_vectors_come_from_where_the_recipe_says(text, dim, small, vectors):
     assert same == (text["vectors"] in ("file", "fused"))
 
 
-def test_a_file_of_vectors_that_is_not_named_is_asked_for(small):
-    with pytest.raises(AskonceError, match="--vectors"):
-        untrained(recipe_of({"model": "hyperqa"}), small.made())
+def test_without_a_file_the_starters_words_are_taken(small):
+    recipe, dataset = recipe_of({"model": "hyperqa"}), small.made()
+    posts = [Post("1", title="a bicycle and a pump")]
+    dataset = replace(dataset, corpus=posts)
+    ranker = untrained(recipe, dataset)
+    row = ranker.lexicon.vocabulary.encode(["bicycle"])[0]
+    wanted = load_starter().word_vectors(["bicycle"], 100)["bicycle"]
+    np.testing.assert_allclose(ranker.model.words.weight[row].detach().numpy(), wanted)
+    with pytest.raises(AskonceError, match=r"'fused' needs a file of word vectors; .* --vectors"):
+        untrained(recipe_of({"model": "hyperqa", "text": {"vectors": "fused"}}), dataset)
 
 
 def test_a_query_that_shares_its_id_with_a_candidate_is_counted_too():
@@ -183,8 +195,8 @@ def test_words_without_a_vector_get_one_by_seed(small):
 
 
 def trained(small, dataset, folder, **changes):
-    told = small.recipe("hyperqa", epochs=2, **changes)
-    return train(small.ranker(told, dataset), dataset, told, folder)
+    recipe = small.recipe("hyperqa", epochs=2, **changes)
+    return train(small.ranker(recipe, dataset), dataset, recipe, folder)
 
 
 def test_one_question_is_enough(small, tmp_path):

@@ -6,8 +6,8 @@ import pytest
 
 from askonce.config import settings
 from askonce.data.benchmarks import DATASETS
-from askonce.training.distillation.settings import DistilSettings
-from askonce.training.recipe import read_before, read_recipe
+from askonce.training.distillation.settings import DistilSettings, PairDistilSettings
+from askonce.training.recipe import by_pairs, read_before, read_recipe
 from askonce.training.tuning import read_space
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.toml"))
@@ -19,11 +19,13 @@ def test_a_recipe_is_whole(path):
     before = read_before(path)
     if path.stem.startswith("student"):  # of any model: the one that dev prefers
         assert before.distil is not None
-        settings(DistilSettings, before.distil, "distil.")
+        kind = PairDistilSettings if by_pairs(before.distil) else DistilSettings
+        settings(kind, before.distil, "distil.")
     else:
         assert before.distil is None
-        # the same on another teacher's vectors
-        assert recipe.model == path.stem.removesuffix("-mpnet")
+        # the same over another teacher's vectors, or over its words
+        assert recipe.model == path.stem.removesuffix("-mpnet").removeprefix("contextual-")
+        assert (recipe.text.vectors == "contextual") == path.stem.startswith("contextual-")
     assert recipe.dataset == path.parent.name
     assert recipe.dataset in DATASETS
     assert path.read_text().startswith("# "), "a recipe begins with where its numbers come from"

@@ -10,10 +10,7 @@ from askonce.index.lexical import LexicalIndex
 from askonce.ranking.fusion import Fusion
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import Candidates, Query
-from askonce.training.archive.held_out import EncodedPosts, HeldOut
-from askonce.training.archive.labels import ArchiveLabels, LabelledQuery
-from askonce.training.archive.pools import question_task
-from askonce.training.archive.selection import (
+from askonce.training.archive.selection.compare import (
     Measured,
     Selected,
     average_precision,
@@ -23,6 +20,9 @@ from askonce.training.archive.selection import (
     select_encoder,
     select_pair,
 )
+from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
+from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
+from askonce.training.archive.tasks.pools import question_task
 from askonce.types import Post
 
 
@@ -44,7 +44,7 @@ class Planned(HeldOut):
             stages["vectors"][right] += vectors
             queries.append(LabelledQuery(Post(f"q{number}", f"{number}"), (Post(ids[right]),)))
             planned[f"{number}"] = Candidates(ids, stages)
-        posts = {name: Post(name) for found in planned.values() for name in found.ids}
+        posts = {name: Post(name) for candidates in planned.values() for name in candidates.ids}
         made = cls(queries, posts, {}, LexicalIndex())
         object.__setattr__(made, "planned", planned)
         return made
@@ -147,11 +147,11 @@ def crowded(seed, count=100, size=100):
     """
     made = Planned.of(count, 3.5, size=size, seed=seed)
     rng = np.random.default_rng(seed)
-    for found in made.planned.values():
-        worst = np.argsort(-found.stages["bm25"])[50:]
-        found.stages["bm25"][worst] -= 5
-        found.stages["vectors"][:] = 0.01 * rng.normal(size=size)
-        found.stages["vectors"][worst] -= 1
+    for candidates in made.planned.values():
+        worst = np.argsort(-candidates.stages["bm25"])[50:]
+        candidates.stages["bm25"][worst] -= 5
+        candidates.stages["vectors"][:] = 0.01 * rng.normal(size=size)
+        candidates.stages["vectors"][worst] -= 1
     return made
 
 
@@ -159,7 +159,7 @@ def test_a_pair_model_is_compared_with_the_order_that_serves_without_it():
     made = {"dev": crowded(1), "test": crowded(2)}
     fusion = Fusion("zscore", {"bm25": 1.0, "vectors": 3.0})
     rankings = {
-        name: [fusion.join(found) for found in split.planned.values()]
+        name: [fusion.join(candidates) for candidates in split.planned.values()]
         for name, split in made.items()
     }
     metrics = {name: figures(made[name].queries, rankings[name]) for name in made}

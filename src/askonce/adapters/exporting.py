@@ -9,31 +9,35 @@ from torch import nn
 
 from askonce.errors import AskonceError, ConfigError, MissingExtra
 from askonce.models.adapter import Adapter, Bend
+from askonce.models.bag import Bag
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import SENTENCE, TaskName, current, read_manifest
-from askonce.teachers import CachedTeacher, load_teacher
+from askonce.teachers import STARTER, CachedTeacher, load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
 
 try:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Module, Normalize, Router
+
+    from askonce.adapters.static import static_embeddings
 except ModuleNotFoundError as error:
     raise MissingExtra(str(error.name), "minilm", "an export to sentence-transformers") from error
 
 
-def export_model(source: Path, out: Path, task: TaskName = "questions") -> str:
+def export_model(source: Path, out: Path, task: TaskName = "questions", fast: bool = False) -> str:
     """Write the folder of a sentence-transformers model; returns what it is made of.
 
-    ``source`` is the folder of a ranker, or of an archive whose encoder for ``task`` is exported.
-    Nothing of Askonce is needed to load the result.
+    ``source`` is the folder of a ranker, or of an archive whose encoder for ``task`` is exported:
+    the one in service, or the ``fast`` one that reads what is typed. Nothing of Askonce is needed
+    to load the result.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"{str(out)!r} exists; choose a new folder")
-    if (source / "config.json").is_file():
-        name, teacher, bends = _adapter(source)
-    else:
-        name, teacher, bends = _in_service(source, task)
-    model = SentenceTransformer(modules=_modules(teacher, bends), device="cpu")
+    name, teacher, sides = encoder_modules(source, out, task, fast)
+    layers = [*teacher, *sides[0]]
+    if len(sides) == 2:
+        query, document = (side[:-1] for side in sides)
+        router = Router.for_query_document(query_modules=query, document_modules=document)
+        layers = [*teacher, router, Normalize()]
+    model = SentenceTransformer(modules=layers, device="cpu")
     try:
         model.save(str(out))
     except OSError as error:
@@ -64,42 +68,57 @@ def dense_layers(bend: Bend) -> list[Module]:
     return [first, second]
 
 
-def _modules(teacher: CachedTeacher, bends: list[Bend]) -> list[nn.Module]:
-    model: Any = teacher.loaded()
-    modules: list[nn.Module] = list(model.model.children())
-    if not isinstance(modules[-1], Normalize):
-        modules.append(Normalize())
-    if len(bends) == 2:
-        query, document = map(dense_layers, bends)
-        router = Router.for_query_document(query_modules=query, document_modules=document)
-        return [*modules, router, Normalize()]
-    return [*modules, *dense_layers(bends[0]), Normalize()] if bends else modules
+Modules = tuple[str, list[nn.Module], list[list[Any]]]
 
 
-def _in_service(archive: Path, task: TaskName) -> tuple[str, CachedTeacher, list[Bend]]:
-    models = current(archive)
+def encoder_modules(source: Path, out: Path, task: TaskName, fast: bool = False) -> Modules:
+    """What an encoder is made of: its name, the modules of its teacher, and those of each side.
+
+    A teacher as it comes has one side without modules, a student has sides only. ``out`` must be a
+    new folder.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(f"{str(out)!r} exists; choose a new folder")
+    if (source / "config.json").is_file():
+        return _of_ranker(source)
+    models = current(source)
     serving = getattr(read_manifest(models), task) if models is not None else None
-    if models is None or serving is None or serving.encoder is None:
+    encoder = serving and (serving.fast if fast else serving.encoder)
+    if models is None or not encoder:
+        reader = "no student or starter" if fast else "no encoder"
         raise AskonceError(
-            f"no encoder serves the {task} of {str(archive)!r}; `askonce train` makes one"
+            f"{reader} serves the {task} of {str(source)!r}; `askonce train` makes one"
         )
-    if serving.encoder.startswith(SENTENCE):
-        teacher = load_teacher(serving.encoder.removeprefix(SENTENCE))
-        return teacher.name, teacher, []
-    return _adapter(models / serving.encoder)
+    if encoder == f"{SENTENCE}{STARTER}":
+        raise AskonceError("the starter composes unknown words of known ones; only Askonce can")
+    if encoder.startswith(SENTENCE):
+        teacher = load_teacher(encoder.removeprefix(SENTENCE))
+        return teacher.name, _of_teacher(teacher), [[]]
+    return _of_ranker(models / encoder)
 
 
-def _adapter(folder: Path) -> tuple[str, CachedTeacher, list[Bend]]:
+def _of_ranker(folder: Path) -> Modules:
     ranker = Ranker.load(folder)
     model, lexicon = ranker.model, ranker.lexicon
+    if isinstance(model, Bag):
+        tables = [[table, Normalize()] for table in static_embeddings(model, lexicon)]
+        return f"student of {len(lexicon.vocabulary):,} words", [], tables
     if not isinstance(model, Adapter) or not isinstance(lexicon, TeacherLexicon):
         raise AskonceError(
-            f"{str(folder)!r} holds a {ranker.name!r}; only adapters and teachers can be exported"
+            f"{str(folder)!r} holds a {ranker.name!r}; only teachers, adapters and students can be "
+            "exported"
         )
     if model.radius is not None:
         raise AskonceError(
             "this adapter compares by hyperbolic distance, which sentence-transformers does not "
             "know; train it with space = 'cosine'"
         )
-    bends = [bend for bend in model.bends if isinstance(bend, Bend)]
-    return f"adapter over {lexicon.teacher.name}", lexicon.teacher, bends
+    bends = [dense_layers(bend) for bend in model.bends if isinstance(bend, Bend)]
+    sides = [[*layers, Normalize()] for layers in bends]
+    return f"adapter over {lexicon.teacher.name}", _of_teacher(lexicon.teacher), sides
+
+
+def _of_teacher(teacher: CachedTeacher) -> list[nn.Module]:
+    model: Any = teacher.loaded()
+    modules: list[nn.Module] = list(model.model.children())
+    return modules if isinstance(modules[-1], Normalize) else [*modules, Normalize()]

@@ -82,5 +82,6 @@ def _document(hit: RankedAnswer | SimilarQuestion) -> Document:
         "question_id": question.id,
         "votes": hit.post.score,
         "relevance_score": hit.score,
+        **hit.post.source,
     }
     return Document(hit.post.text, id=hit.post.id, metadata=metadata)

@@ -60,7 +60,6 @@ def _texts(batches: Batches) -> Iterator[Text]:
 
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that a ranker knows; MTEB passes others too."""
     return {key: options[key] for key in ("batch_size", "show_progress_bar") if key in options}
 
 

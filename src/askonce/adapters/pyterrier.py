@@ -25,7 +25,6 @@ class AskonceReranker(pt.Transformer):
         self.batch_size = batch_size
 
     def transform(self, inp: "pd.DataFrame") -> "pd.DataFrame":
-        """The results by query and rank; other columns stay."""
         pt.validate.result_frame(inp, extra_columns=["query", "text"], context=self)
         queries, texts = inp["query"].tolist(), inp["text"].fillna("").tolist()
         groups = list(inp.groupby("qid", sort=False).indices.values())

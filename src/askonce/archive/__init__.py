@@ -3,7 +3,7 @@
 from askonce.archive.load import Summary, load
 from askonce.archive.open import BUILT_IN, open_archive
 from askonce.archive.snapshot import Snapshot
-from askonce.archive.store import Archive, Change, Revision
+from askonce.archive.store import Archive, Change, Revision, SyncBatch
 from askonce.archive.writing import Written
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Revision",
     "Snapshot",
     "Summary",
+    "SyncBatch",
     "Written",
     "load",
     "open_archive",

@@ -30,6 +30,7 @@ from askonce.errors import ArchiveUnavailable, AskonceError, MissingExtra
 
 FILE = "archive.sqlite3"
 LOCK_TIMEOUT_MS = 30_000  # how long a writer waits for another
+IDLE_TIMEOUT_MS = 30_000  # after which PostgreSQL ends the transaction of a stuck writer
 # How soon a client notices that its PostgreSQL server has vanished, in seconds.
 TIMEOUTS = {
     "connect_timeout": 5,
@@ -134,7 +135,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
         if not is_sqlite(engine):
             connection.exec_driver_sql(
                 f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}; "
-                f"SET LOCAL idle_in_transaction_session_timeout = {LOCK_TIMEOUT_MS}"
+                f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_TIMEOUT_MS}"
             )
         yield connection
 

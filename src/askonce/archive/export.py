@@ -1,5 +1,7 @@
 """Export a whole archive to files that other tools read and that import back unchanged."""
 
+import json
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -7,9 +9,9 @@ from typing import Any, Literal, get_args
 from askonce.archive.store import Archive
 from askonce.data.formats.beir import document, write_judgements
 from askonce.data.formats.jsonl import write_objects
-from askonce.data.formats.posts import write_posts
+from askonce.data.formats.posts import to_json, write_posts
 from askonce.errors import AskonceError
-from askonce.types import LinkKind, Post
+from askonce.types import Link, LinkKind, Post
 
 Format = Literal["jsonl", "beir"]
 
@@ -27,9 +29,18 @@ def export(archive: Archive, path: Path, form: Format = "jsonl") -> None:
         if form == "beir":
             _write_beir(archive, path)
         else:
-            write_posts(path, chain(archive.iterate(html=True), archive.links()))
+            write_posts(path, _records(archive))
     except OSError as error:
         raise AskonceError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def json_lines(archive: Archive) -> Iterator[str]:
+    """All posts and links as the lines of a JSONL file."""
+    return (json.dumps(to_json(record), ensure_ascii=False) + "\n" for record in _records(archive))
+
+
+def _records(archive: Archive) -> Iterator[Post | Link]:
+    return chain(archive.iterate(html=True), archive.links())
 
 
 def _write_beir(archive: Archive, folder: Path) -> None:

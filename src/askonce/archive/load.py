@@ -30,7 +30,8 @@ class Summary:
     changed: int = 0
     unchanged: int = 0
     links: int = 0
-    unknown_links: int = 0  # to a question that is missing, or to the question itself
+    unknown_links: int = 0  # to or from a question that is missing
+    circular_links: int = 0  # make a question a duplicate of itself
     damaged: int = 0
     examples: list[str] = field(default_factory=list)  # the first damaged records
 
@@ -52,7 +53,7 @@ def load(
 
     A damaged record is counted and skipped or, with ``strict``, an error; records before it stay.
     An answer waits for its question, and counts as damaged if that never comes. A link is written
-    if both its questions exist.
+    if both its questions exist and it does not make one of them a duplicate of itself.
     """
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8") as waiting:
         loading = _Loading(archive, waiting, strict)
@@ -82,7 +83,7 @@ class _Loading:
             elif isinstance(record, Damaged):
                 self._damaged(record)
             else:
-                post = _cleaned(record)
+                post = cleaned(record)
                 wrong = "expected a new id" if post.id in self._seen else problem(post)
                 if wrong:
                     self._damaged(_about(post, wrong))
@@ -121,13 +122,10 @@ class _Loading:
             ends = [{link.source, link.target} for link in batch]
             kinds = self.archive.kinds(set().union(*ends))
             known = {name for name, kind in kinds.items() if kind == "question"}
-            valid = [
-                link
-                for link, pair in zip(batch, ends, strict=True)
-                if len(pair) == 2 and pair <= known
-            ]
-            self.archive.write([], valid)
-            self.summary.links += len(valid)
+            valid = [link for link, pair in zip(batch, ends, strict=True) if pair <= known]
+            circular = len(self.archive.add_links(valid).circular)
+            self.summary.links += len(valid) - circular
+            self.summary.circular_links += circular
             self.summary.unknown_links += len(batch) - len(valid)
 
     def _damaged(self, record: Damaged) -> None:
@@ -138,8 +136,7 @@ class _Loading:
             self.summary.examples.append(str(record))
 
 
-def _cleaned(post: Post) -> Post:
-    """The post without control characters."""
+def cleaned(post: Post) -> Post:
     texts = (post.title, post.body, post.html)
     if all(text.replace("\n", "").isprintable() for text in texts):  # nearly always, and quick
         return post

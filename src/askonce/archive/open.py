@@ -2,6 +2,7 @@
 
 from importlib import resources
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from askonce.archive.database import is_address
 from askonce.archive.load import load
@@ -33,12 +34,27 @@ def open_archive(location: str | Path, folder: Path | None = None) -> Archive:
     return _read_file(Path(location))
 
 
+def name_of(location: str | Path) -> str:
+    """The name of an archive: that of its folder, file or database."""
+    if is_address(str(location)):
+        return urlsplit(str(location)).path.strip("/") or "archive"
+    name = Path(location).name
+    for suffix in (".gz", ".jsonl", ".askonce"):
+        name = name.removesuffix(suffix)
+    return name
+
+
 def _read_file(path: Path) -> Archive:
-    archive = Archive.in_memory(path.name.removesuffix(".gz").removesuffix(".jsonl"))
+    archive = Archive.in_memory(name_of(path))
     summary = load(archive, read(Source(path)), strict=True)
     if summary.unknown_links:
         raise AskonceError(
             f"{path.name}: expected links between known questions, "
             f"found {summary.unknown_links} of others"
+        )
+    if summary.circular_links:
+        raise AskonceError(
+            f"{path.name}: {summary.circular_links} links make a question a duplicate of itself; "
+            "`askonce import` leaves them out"
         )
     return archive

@@ -48,6 +48,17 @@ def growth(connection: Connection) -> list[tuple[str, int, int]]:
     return [(name, n.get("question", 0), n.get("answer", 0)) for name, n in months.items()]
 
 
+def popular(connection: Connection, limit: int) -> list[Row[Any]]:
+    answers = posts.alias()
+    has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
+    query = (
+        select(*WITHOUT_HTML)
+        .where(posts.c.kind == "question", ~posts.c.deleted, posts.c.title != "", has.exists())
+        .order_by(func.coalesce(posts.c.score, 0).desc(), posts.c.number)
+    )
+    return list(connection.execute(query.limit(limit)))
+
+
 def newest(connection: Connection, limit: int, unanswered: bool) -> list[Row[Any]]:
     query = select(*WITHOUT_HTML).where(posts.c.kind == "question", ~posts.c.deleted)
     if unanswered:

@@ -3,21 +3,19 @@
 import json
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import Row
 
+from askonce.data.formats.sources import LONGEST_NAME, LONGEST_URL, is_web_address
 from askonce.errors import AskonceError, shorten
-from askonce.types import Post
+from askonce.types import SOURCE_FIELDS, Post
 
 LONGEST_ID = 200
 LONGEST_TEXT = 1_000_000  # characters of a title, a body or its HTML
-LONGEST_AUTHOR = 200
-LONGEST_URL = 2000
 MOST_TAGS = 100
 # columns that hold a field of the post as it is; ``tags`` are JSON, ``html`` is not always read
 _POST = ("id", "kind", "parent", "title", "body", "score", "accepted", "created")
-_PLAIN = (*_POST, "url", "author", "author_url")
+_PLAIN = (*_POST, *SOURCE_FIELDS)
 
 
 def as_row(post: Post) -> dict[str, Any]:
@@ -41,7 +39,6 @@ def check(post: Post) -> Post:
 
 
 def problem(post: Post) -> str | None:
-    """Why an archive cannot hold this post, or None."""
     checks = (_check_parent, _check_text, _check_numbers, _check_source)
     return _check_id("id", post.id) or next(filter(None, (run(post) for run in checks)), None)
 
@@ -94,21 +91,14 @@ def _check_numbers(post: Post) -> str | None:
 
 
 def _check_source(post: Post) -> str | None:
-    if post.author is not None and (message := _check_id("author", post.author, LONGEST_AUTHOR)):
-        return message
+    for name in ("author", "site", "licence"):
+        value = getattr(post, name)
+        if value is not None and (message := _check_id(name, value, LONGEST_NAME)):
+            return message
     for name, url in (("url", post.url), ("author_url", post.author_url)):
-        if url is not None and (_check_id(name, url, LONGEST_URL) or not _is_web_address(url)):
+        if url is not None and (_check_id(name, url, LONGEST_URL) or not is_web_address(url)):
             return (
                 f"expected {name!r} to be an http or https address of at most {LONGEST_URL} "
                 f"characters, found {shorten(url)}"
             )
     return None
-
-
-def _is_web_address(url: str) -> bool:
-    """Whether a page can link to it: not ``javascript:`` and the like."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        return False

@@ -138,4 +138,5 @@ def _count_rows(connection: Connection) -> dict[str, int]:
 
 
 def _column_names(connection: Connection, table: str) -> set[str]:
-    return {column["name"] for column in inspect(connection).get_columns(table)}
+    tables = inspect(connection)
+    return {c["name"] for c in tables.get_columns(table)} if tables.has_table(table) else set()

@@ -1,21 +1,27 @@
 """The posts and links of one forum, stored durably: indexes are derived from it.
 
-Every write is one transaction, on the disk when the call returns. Each changed post gets the next
-change number, so a reader that remembers the last number it saw can ask for everything after it.
+Every write is one transaction, on the disk when the call returns. Each changed post or
+link takes the next change number, so a reader that remembers the last number it saw can ask for
+everything after it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, Select, bindparam, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from sqlalchemy.pool import StaticPool
 
-from askonce.archive import database, links, overview, schema
+from askonce.archive import database, links, overview, schema, synced
+from askonce.archive.desk.decisions import DecisionTable
+from askonce.archive.desk.feedback import FeedbackTable, Judgement, judge
+from askonce.archive.desk.options import Options
+from askonce.archive.desk.searches import SearchTable
 from askonce.archive.rows import as_post, as_row, check
 from askonce.archive.snapshot import Snapshot
 from askonce.archive.tables import FORMAT, WITHOUT_HTML, posts, revisions, state
@@ -35,12 +41,19 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Revision:
-    """The text of a post before an edit."""
-
     title: str
     body: str
     html: str
     replaced: str  # time of the edit, ISO 8601
+
+
+class SyncBatch(NamedTuple):
+    """Records of a source, and the number of the pass that delivered them."""
+
+    posts: Sequence[Post]
+    links: Sequence[Link]
+    deleted: Sequence[str]
+    number: int
 
 
 class Archive:
@@ -54,6 +67,10 @@ class Archive:
         # an in-memory database has a single connection, which threads use in turn
         shared = isinstance(engine.pool, StaticPool)
         self._mutex: AbstractContextManager[object] = RLock() if shared else nullcontext()
+        self.options = Options(self._reading, self._writing)
+        self.feedback = FeedbackTable(self._reading, self._writing)
+        self.decisions = DecisionTable(self._reading, self._writing)
+        self.searches = SearchTable(self._reading, self._writing)
 
     @classmethod
     def open(
@@ -98,10 +115,24 @@ class Archive:
     # -- write ------------------------------------------------------------------------------------
 
     def write(self, new: Iterable[Post], new_links: Iterable[Link] = ()) -> Written:
-        """Add posts, replacing those with the same ids, and links, in one transaction."""
+        """Add posts, replacing those with the same ids, and links, in one transaction.
+
+        A link that makes a question a duplicate of itself is an error.
+        """
         rows = {post.id: as_row(check(post)) for post in new}
         with self._writing() as connection:
-            return write_rows(connection, rows, new_links)
+            written = write_rows(connection, rows)
+            added = links.add_links(connection, new_links).all_or_error()
+            return written._replace(change=added.change, links_added=len(added.added))
+
+    def add_links(self, new: Iterable[Link]) -> links.AddedLinks:
+        """Add links; circular ones are left out and returned."""
+        with self._writing() as connection:
+            return links.add_links(connection, new)
+
+    def remove_links(self, unwanted: Iterable[Link]) -> list[Link]:
+        with self._writing() as connection:
+            return links.remove_links(connection, unwanted)
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete posts, with the answers to deleted questions; return all deleted ids.
@@ -110,6 +141,48 @@ class Archive:
         """
         with self._writing() as connection:
             return delete_rows(connection, ids)
+
+    def sync(
+        self,
+        source: str,
+        batch: SyncBatch,
+        position: Any,  # noqa: ANN401 - JSON
+    ) -> tuple[Written, list[str]]:
+        """Write what a source delivered, and how far it was read, in one transaction.
+
+        The second value are the ids of all deleted posts.
+        """
+        rows = {post.id: as_row(check(post)) for post in batch.posts}
+        with self._writing() as connection:
+            written = write_rows(connection, rows)
+            added = links.add_links(connection, batch.links)
+            synced.mark_seen(connection, source, rows, batch.number)
+            deleted = delete_rows(connection, batch.deleted)
+            synced.forget(connection, source, [*batch.deleted, *deleted])
+            synced.write_position(connection, source, position)
+            return written._replace(links_added=len(added.added)), deleted
+
+    def end_sync(self, source: str, number: int, position: Any) -> list[str]:  # noqa: ANN401 - JSON
+        """End a pass over a whole source: delete what it no longer has; return the deleted ids."""
+        with self._writing() as connection:
+            gone = delete_rows(connection, synced.take_unseen(connection, source, number))
+            synced.write_position(connection, source, position)
+            return gone
+
+    def position(self, name: str) -> Any:  # noqa: ANN401 - JSON
+        """How far the reader of this name has come; None if it has not begun."""
+        with self._reading() as connection:
+            return synced.read_position(connection, name)
+
+    def set_position(self, name: str, value: Any) -> None:  # noqa: ANN401 - JSON
+        with self._writing() as connection:
+            synced.write_position(connection, name, value)
+
+    def added_after(self, number: int, limit: int = 1000) -> list[tuple[int, Post]]:
+        """The posts that were added after a row number, oldest first, with their numbers."""
+        with self._reading() as connection:
+            rows = synced.added_after(connection, number, limit)
+            return [(row.number, as_post(row)) for row in rows]
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
@@ -132,6 +205,11 @@ class Archive:
         """Those of these posts that exist, by id."""
         columns = posts.c if html else WITHOUT_HTML
         return {row.id: as_post(row) for row in self._where(posts.c.id, ids, columns)}
+
+    def titles(self, ids: Sequence[str]) -> dict[str, str]:
+        """The titles of those of these posts that exist, by id."""
+        columns = (posts.c.id, posts.c.title)
+        return {row.id: row.title for row in self._where(posts.c.id, ids, columns)}
 
     def kinds(self, ids: Iterable[str]) -> dict[str, PostKind]:
         """Whether each of these posts is a question or an answer; unknown ids are left out."""
@@ -169,6 +247,12 @@ class Archive:
                 for row in connection.execute(query)
             ]
 
+    def changed_ids(self, after: int) -> list[str]:
+        """The ids of the posts that have changed after a change number."""
+        query = select(posts.c.id).where(posts.c.change > after)
+        with self._reading() as connection:
+            return list(connection.execute(query).scalars())
+
     def iterate(self, kind: PostKind | None = None, html: bool = False) -> Iterator[Post]:
         """All posts in the order in which they were added, one chunk in memory at a time."""
         columns = list(posts.c) if html else WITHOUT_HTML
@@ -185,7 +269,6 @@ class Archive:
             last = rows[-1].number
 
     def revisions(self, post_id: str) -> list[Revision]:
-        """The text of a post before each edit, oldest first."""
         query = select(revisions).where(revisions.c.id == post_id).order_by(revisions.c.change)
         with self._reading() as connection:
             return [
@@ -201,7 +284,13 @@ class Archive:
         questions = {post.id: post for post in self.iterate("question")}
         answers = {post.id: post for post in self.iterate("answer") if post.parent in questions}
         known = (x for x in self.links() if x.source in questions and x.target in questions)
-        return Snapshot(self.name, questions, answers, tuple(known))
+        known_posts = questions.keys() | answers.keys()
+        judgements = [x for x in judge(self.feedback.all()) if x.post in known_posts]
+        for source, target in self.decisions.dismissed():
+            if source in questions and target in questions:
+                text = questions[source].text
+                judgements.append(Judgement(text, target, 1.0, right=False, source=source))
+        return Snapshot(self.name, questions, answers, tuple(known), tuple(judgements))
 
     # -- links ------------------------------------------------------------------------------------
 
@@ -221,7 +310,7 @@ class Archive:
     def originals(self, ids: Sequence[str]) -> Mapping[str, str]:
         """The end of each question's chain of duplicates; a cycle ends where it would close."""
         with self._reading() as connection:
-            return links.originals(connection, ids)
+            return links.originals(ids, partial(links.duplicates_of, connection))
 
     # -- overview ---------------------------------------------------------------------------------
 
@@ -239,13 +328,17 @@ class Archive:
         with self._reading() as connection:
             return [as_post(row) for row in overview.newest(connection, limit, unanswered)]
 
+    def popular(self, limit: int) -> list[Post]:
+        """The questions with most votes that have an answer."""
+        with self._reading() as connection:
+            return [as_post(row) for row in overview.popular(connection, limit)]
+
     # -- connections ------------------------------------------------------------------------------
 
     def _where(self, column: Any, ids: Sequence[str], columns: Iterable[Any]) -> Iterator[Any]:  # noqa: ANN401
         with self._reading() as connection:
             for chunk in chunks(list(ids)):
-                query = select(*columns).where(column.in_(chunk), ~posts.c.deleted)
-                yield from connection.execute(query)
+                yield from connection.execute(_by_ids(column, tuple(columns)), {"ids": chunk})
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -268,6 +361,13 @@ class Archive:
             raise database.unavailable(self._engine, self.name, error) from error
         except TimeoutError as error:
             raise ArchiveUnavailable(f"archive {self.name!r}: too many readers at once") from error
+
+
+@cache
+def _by_ids(column: Any, columns: tuple[Any, ...]) -> Select[Any]:  # noqa: ANN401 - columns
+    """Posts by ids; made once, since SQLAlchemy takes longer to build it than to run it."""
+    among = column.in_(bindparam("ids", expanding=True))
+    return select(*columns).where(among, ~posts.c.deleted)
 
 
 def _work_folder(folder: Path, name: str) -> Path:

@@ -3,11 +3,11 @@
 A change here needs the next ``FORMAT`` and a step of that number in ``migrations/versions``.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
 
 from askonce.archive.database import Name, Number
 
-FORMAT = 2
+FORMAT = 4
 
 metadata = MetaData()
 
@@ -41,6 +41,8 @@ posts = Table(
     Column("url", Text),
     Column("author", Text),
     Column("author_url", Text),
+    Column("site", Text),
+    Column("licence", Text),
 )
 Index("posts_by_kind", posts.c.kind, posts.c.deleted)
 WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
@@ -64,4 +66,72 @@ revisions = Table(
     Column("body", Text, nullable=False),
     Column("html", Text, nullable=False),
     Column("replaced", Text, nullable=False),  # time of the edit, ISO 8601
+)
+
+# The posts that each source of `askonce sync` has delivered; ``seen`` is the last pass that did.
+synced = Table(
+    "synced",
+    metadata,
+    Column("source", Name, primary_key=True),
+    Column("id", Name, primary_key=True),
+    Column("seen", BigInteger, nullable=False),
+)
+
+# How far a reader or writer outside the archive has come, as JSON by its name.
+positions = Table(
+    "positions",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+# What visitors said about a hit: one mark per visitor, question and post. No personal data: visitor
+# and address are salted hashes.
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("visitor", Name, primary_key=True),
+    Column("question_key", Name, primary_key=True),  # a hash of the normalised question
+    Column("post", Name, primary_key=True),
+    Column("question", Text, nullable=False),
+    Column("mark", Name, nullable=False),  # "answered", "same", "different" or "click"
+    Column("address", Name, nullable=False),
+    Column("model", Text),  # in service at that time
+    Column("rank", Integer),  # of the post, counted from 1; NULL where it was not found
+    Column("probability", Float),  # that the model gave
+    Column("given", Name, nullable=False),  # ISO 8601, UTC
+)
+Index("feedback_by_time", feedback.c.given)
+
+# What moderators decided about a pair of posts, so that it can be undone and is not proposed again.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("kind", Name, nullable=False),  # "duplicate", "related", "dismiss" or "merge"
+    Column("source", Name, nullable=False),
+    Column("target", Name, nullable=False),
+    Column("moved", Text, nullable=False),  # JSON list: the answers that a merge moved
+    Column("made", Name, nullable=False),  # ISO 8601, UTC
+)
+Index("decisions_by_pair", decisions.c.source, decisions.c.target)
+
+# Searches that the operator chose to log: a day, no visitor, no address.
+searches = Table(
+    "searches",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("day", Name, nullable=False),  # YYYY-MM-DD, UTC
+    Column("question", Text, nullable=False),
+    Column("claimed", Boolean, nullable=False),  # whether a hit was above the relevance floor
+    Column("answered", Boolean, nullable=False),  # whether such a hit has an answer
+)
+Index("searches_by_day", searches.c.day)
+
+# The operator's settings by name, as JSON: synonyms, pinned results, the salt of hashes.
+options = Table(
+    "options",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("value", Text, nullable=False),
 )

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, or_, select, update
 
 from askonce.archive.tables import links, posts, revisions, state
 from askonce.errors import AskonceError
-from askonce.types import Link
+from askonce.types import SOURCE_FIELDS
 
 Rows = Mapping[str, Mapping[str, Any]]  # by post id
 CHUNK = 5000  # ids per statement; SQLite allows 32,766
@@ -16,22 +16,21 @@ CHUNK = 5000  # ids per statement; SQLite allows 32,766
 _TEXT = ("title", "body", "html")
 # the row of a deleted post
 _EMPTY = {"title": "", "body": "", "html": "", "tags": "[]", "deleted": True}
-_EMPTY_SOURCE = {"url": None, "author": None, "author_url": None}
+_EMPTY_SOURCE = dict.fromkeys(SOURCE_FIELDS)
 
 
 class Written(NamedTuple):
-    """How many posts a write added and changed, and the archive's change number after it."""
+    """How many posts and links a write added, and the archive's change number after it."""
 
     added: int
     changed: int
     unchanged: int
     change: int
+    links_added: int = 0
 
 
-def write_rows(
-    connection: Connection, rows: Mapping[str, dict[str, Any]], new_links: Iterable[Link]
-) -> Written:
-    """Add rows, or replace those with the same ids; add links."""
+def write_rows(connection: Connection, rows: Mapping[str, dict[str, Any]]) -> Written:
+    """Add rows, or replace those with the same ids."""
     stored = _stored_rows(connection, list(rows))
     added = [row for name, row in rows.items() if name not in stored]
     changed = [
@@ -46,7 +45,6 @@ def write_rows(
         connection.execute(posts.insert(), added)
     if changed:
         _replace(connection, changed)
-    _add_links(connection, new_links)
     return Written(len(added), len(changed), len(rows) - len(added) - len(changed), change)
 
 
@@ -102,10 +100,15 @@ def _check_kinds(rows: Sequence[Mapping[str, Any]], stored: Rows) -> None:
             )
 
 
+def advance_change(connection: Connection, count: int) -> int:
+    """Take the next ``count`` change numbers; return the archive's latest one."""
+    advance = update(state).values(change=state.c.change + count).returning(state.c.change)
+    return int(connection.execute(advance).scalar_one())
+
+
 def _assign_changes(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
     """Give each row the next change number; return the archive's latest one."""
-    advance = update(state).values(change=state.c.change + len(rows)).returning(state.c.change)
-    last = int(connection.execute(advance).scalar_one())
+    last = advance_change(connection, len(rows))
     for number, row in enumerate(rows, start=last - len(rows) + 1):
         row["change"] = number
     return last
@@ -123,13 +126,3 @@ def _add_revisions(
             old_texts.append(old | {"change": row["change"], "replaced": now})
     if old_texts:
         connection.execute(revisions.insert(), old_texts)
-
-
-def _add_links(connection: Connection, new: Iterable[Link]) -> None:
-    missing = {(link.source, link.target, link.kind) for link in new if link.source != link.target}
-    for chunk in chunks(sorted({source for source, _, _ in missing})):
-        query = select(links).where(links.c.source.in_(chunk))
-        missing -= {tuple(row) for row in connection.execute(query)}
-    if missing:
-        rows = [dict(zip(("source", "target", "kind"), link, strict=True)) for link in missing]
-        connection.execute(links.insert(), rows)

@@ -36,7 +36,6 @@ class Material:
 
     @cached_property
     def posts(self) -> list[Post]:
-        """Every candidate of the dataset once."""
         return list(self.dataset.posts.values())
 
     @cached_property

@@ -30,7 +30,6 @@ class Given(Baseline):
     def fit(self, material: Material) -> None: ...
 
     def score(self, pool: Pool) -> np.ndarray:
-        """Minus the rank in the given order."""
         if pool.given is None:
             raise AskonceError(
                 f"the data gives no scores for query {pool.query.id!r}; leave 'given' out"

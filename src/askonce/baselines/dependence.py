@@ -14,7 +14,7 @@ import numpy as np
 from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.baselines.linear import LinearBaseline
-from askonce.index.lexical import Stems
+from askonce.index.stems import Stems
 from askonce.text.stopwords import STOPWORDS
 from askonce.types import Pool, Post
 
@@ -133,5 +133,4 @@ class WeightedDependence(LinearBaseline):
 
     @staticmethod
     def untrained(features: np.ndarray) -> np.ndarray:
-        """Without labels: the fixed weights."""
         return features[:, ::2] @ WEIGHTS

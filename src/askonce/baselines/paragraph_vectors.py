@@ -1,7 +1,5 @@
 """Paragraph vectors (Le & Mikolov, 2014), alone and with Yu's counts: PV and PV+Cnt of WikiQA."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from askonce.baselines import BASELINES
@@ -10,9 +8,6 @@ from askonce.baselines.linear import LinearBaseline
 from askonce.baselines.overlap import OverlapFeatures
 from askonce.models.layers.words import SharedCounts
 from askonce.types import Pool
-
-if TYPE_CHECKING:
-    pass
 
 DIM, EPOCHS = 100, 20
 
@@ -49,7 +44,6 @@ class ParagraphVectors(Baseline):
         )
 
     def score(self, pool: Pool) -> np.ndarray:
-        """Cosine of the question with each candidate."""
         query = self._vector(pool.query.text)  # (E,)
         return np.stack([self._vector(post.text) for post in pool.candidates]) @ query  # (n,)
 

@@ -36,7 +36,6 @@ class LinearSvm(LinearBaseline):
 
     @staticmethod
     def untrained(features: np.ndarray) -> np.ndarray:
-        """Without labels: BM25."""
         return features[:, 0]
 
     def classifier(self, seed: int) -> "LinearSVC":

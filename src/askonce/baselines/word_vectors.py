@@ -23,7 +23,6 @@ class IdfWordVectors(Baseline):
         self._vectors: dict[str, np.ndarray] = {}
 
     def score(self, pool: Pool) -> np.ndarray:
-        """Cosine of the query with each candidate; 0 where a text has no word vector."""
         query = self._vector(pool.query.text)  # (E,)
         return np.stack([self._candidate(p.id, p.text) for p in pool.candidates]) @ query  # (n,)
 

@@ -1,12 +1,14 @@
 """What all cells of a bench share, and the dataset as they see it."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from askonce.data.benchmarks import load_dataset
-from askonce.errors import AskonceError
+from askonce.errors import AskonceError, DataError
 from askonce.evaluation import METRICS
+from askonce.files import skipping_damaged
 from askonce.types import Dataset, Pool, ProtocolName, Split, candidates
 
 BOTH_TESTS = {"trecqa": ("test-raw", "test-clean")}  # papers report one or the other
@@ -28,6 +30,7 @@ class Setup:
     splits: tuple[str, ...] = ()  # to report; default: test, on TrecQA raw and clean
     protocol: ProtocolName | None = None  # None: the dataset's own
     quick: bool = False
+    skip_damaged: bool = False  # damaged lines of own data, instead of an error
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class BenchData:
 
     dataset: Dataset
     scored: dict[str, ProtocolName]
+    damaged: Sequence[DataError] = ()  # lines that were skipped
 
     @property
     def dev(self) -> str | None:
@@ -43,7 +47,6 @@ class BenchData:
 
     @property
     def watch(self) -> str:
-        """The metric by which rows are chosen and compared."""
         return main_metric(self.dataset.name)
 
     def shape(self) -> dict[str, list[int]]:
@@ -65,13 +68,15 @@ def main_metric(dataset: str) -> str:
 
 def bench_data(name: str, setup: Setup) -> BenchData:
     """Read a dataset; a quick bench gets a sample of it."""
-    dataset = load_dataset(name, setup.data)
+    with skipping_damaged() if setup.skip_damaged else nullcontext(()) as damaged:
+        dataset = load_dataset(name, setup.data)
     reported = setup.splits or BOTH_TESTS.get(dataset.name, (dataset.test,))
     names = [_resolve_split(dataset, split) for split in reported]
     if dataset.dev in dataset.splits:
         names = [dataset.dev, *(name for name in names if name != dataset.dev)]
     scored = {name: setup.protocol or _protocol(dataset, name) for name in names}
-    return BenchData(quick_sample(dataset, scored) if setup.quick else dataset, scored)
+    sample = quick_sample(dataset, scored) if setup.quick else dataset
+    return BenchData(sample, scored, tuple(damaged))
 
 
 def _protocol(dataset: Dataset, split: str) -> ProtocolName:

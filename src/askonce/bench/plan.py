@@ -12,12 +12,13 @@ from askonce.bench.rows.baseline import BaselineRow
 from askonce.bench.rows.cross_encoder import CrossEncoderRow
 from askonce.bench.rows.fusion import FusionRow
 from askonce.bench.rows.sentence_encoder import SentenceRow, StarterRow
-from askonce.bench.rows.trained import TrainedRow
+from askonce.bench.rows.trained import TrainedRow, up_to_date
 from askonce.bench.store import FORMAT, LONGEST, Store
-from askonce.errors import AskonceError, ConfigError, UnknownName
+from askonce.errors import ConfigError, UnknownName
 from askonce.models import MODELS
 from askonce.registry import nearest
 from askonce.teachers import MINILM, STARTER
+from askonce.training.defaults import ROWS, default_recipe
 
 SENTENCE, CROSS = "sentence-transformers", "cross-encoder"
 DEFAULT_BASELINES = ("random", "bm25", "tfidf", "word-vectors", "overlap", "svm")
@@ -26,8 +27,6 @@ CROSS_ENCODER_POOL = 100  # candidates of a pool beyond which the cross-encoder 
 
 @dataclass(frozen=True)
 class Bench:
-    """What to run; without models, all that a dataset has."""
-
     setup: Setup
     datasets: Sequence[str]
     models: Sequence[str] = ()
@@ -53,9 +52,10 @@ class CellPlan:
 def row_of(name: str, dataset: str, recipes: Path) -> Row:
     """The row that a name stands for on a dataset.
 
-    ``hyperqa``: the recipe recipes/DATASET/hyperqa.toml. ``hyperqa@model.dim=100@train.rate=0.1``:
-    the same with changes. ``my/recipe.toml``: any recipe. ``bm25``: a baseline. ``minilm``,
-    ``sentence-transformers:NAME``, ``cross-encoder``, ``cross-encoder:NAME``: transformers.
+    ``hyperqa``: the recipe recipes/DATASET/hyperqa.toml, or else the default one.
+    ``hyperqa@model.dim=100@train.rate=0.1``: the same with changes. ``my/recipe.toml``: any
+    recipe. ``bm25``: a baseline. ``minilm``, ``sentence-transformers:NAME``, ``cross-encoder``,
+    ``cross-encoder:NAME``: transformers.
     ``starter``: the student inside the package. ``bm25+hyperqa``: a fusion.
     """
     name = name.strip()
@@ -67,8 +67,8 @@ def row_of(name: str, dataset: str, recipes: Path) -> Row:
         if changes:
             raise ConfigError(f"{name!r}: only recipes can be changed with @")
         return _fixed_row(plain, kind, checkpoint or None)
-    path, label = _recipe(plain, dataset, recipes)
-    return TrainedRow("@".join([label, *changes]), path, changes, dataset)
+    path, label, own = _recipe(plain, dataset, recipes)
+    return TrainedRow("@".join([label, *changes]), path, [*own, *changes], dataset)
 
 
 def default_names(dataset: str, recipes: Path, largest_pool: int) -> list[str]:
@@ -76,7 +76,7 @@ def default_names(dataset: str, recipes: Path, largest_pool: int) -> list[str]:
 
     The cross-encoder is included only where it can read whole pools in reasonable time.
     """
-    own = sorted(path.stem for path in (recipes / dataset).glob("*.toml"))
+    own = sorted(path.stem for path in (recipes / dataset).glob("*.toml")) or list(ROWS)
     neural = [MINILM, *([CROSS] if largest_pool <= CROSS_ENCODER_POOL else []), *own]
     return [*DEFAULT_BASELINES, *neural, *(f"bm25+{name}" for name in neural)]
 
@@ -107,7 +107,13 @@ def cell_settings(row: Row, data: BenchData, setup: Setup) -> dict[str, Any]:
 def is_finished(store: Store, row: Row, data: BenchData, seed: int, setup: Setup) -> bool:
     """Whether the store has the cell, run with the present settings."""
     cell = store.cell(data.dataset.name, row.label, seed)
-    return cell is not None and cell.settings == cell_settings(row, data, setup)
+    if cell is None:
+        return False
+    try:
+        stored = {**cell.settings, "row": up_to_date(cell.settings["row"])}
+    except ConfigError:  # a setting that no longer exists
+        return False
+    return stored == cell_settings(row, data, setup)
 
 
 def _fixed_row(plain: str, kind: str, checkpoint: str | None) -> Row:
@@ -122,17 +128,15 @@ def _fixed_row(plain: str, kind: str, checkpoint: str | None) -> Row:
     return BaselineRow(plain)
 
 
-def _recipe(plain: str, dataset: str, recipes: Path) -> tuple[Path, str]:
+def _recipe(plain: str, dataset: str, recipes: Path) -> tuple[Path, str, list[str]]:
+    """The file of a recipe, the row's name, and what to change in a default recipe."""
     if plain.endswith(".toml"):
-        return Path(plain), plain
+        return Path(plain), plain, []
     label = MODELS.resolve(plain) if plain in MODELS else plain
     path = recipes / dataset / f"{label}.toml"
     if path.is_file():
-        return path, label
-    if plain in MODELS:
-        raise AskonceError(
-            f"no recipe {str(path)!r} for {plain!r}; name a recipe file, or the folder of recipes "
-            "with --recipes"
-        )
+        return path, label, []
+    if (default := default_recipe(plain)) is not None:
+        return default[0], label, default[1]
     known = [*BASELINES.names(), *MODELS.names(), MINILM, STARTER, SENTENCE, CROSS]
     raise UnknownName(f"no model is called {plain!r}; {nearest(plain, known)}")

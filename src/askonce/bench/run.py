@@ -13,6 +13,7 @@ from askonce.bench.rows.fusion import FusionRow
 from askonce.bench.store import Store, StoredCell
 from askonce.bench.workers import Job, run_here, run_jobs
 from askonce.errors import AskonceError
+from askonce.files import damaged_lines
 from askonce.training.events import Epoch, Event, OnEvent, Reading
 
 Say = Callable[[str], None]
@@ -26,6 +27,8 @@ def run_bench(bench: Bench, say: Say) -> Store:
     failed: dict[str, str] = {}
     for name in bench.datasets:
         data = bench_data(name, bench.setup)
+        for line in damaged_lines(name, data.damaged):
+            say(line)
         store.remember_data(data.dataset.name, bench.setup.data)
         jobs = _jobs(bench, data, store, say)
         failed |= run_jobs(jobs, bench.jobs, say) if bench.jobs else run_here(jobs, say)

@@ -2,6 +2,7 @@
 
     STORE/store.json                     format, whether figures are quick ones, data folders
     STORE/DATASET/SPLIT.qrels.gz         labels
+    STORE/DATASET/speeds.json            written by benchmarks/readers.py
     STORE/DATASET/MODEL/SEED/cell.json   settings, figures, times, sizes, versions
                              per_query.json
                              runs/SPLIT.run.gz
@@ -30,17 +31,17 @@ from askonce.types import Dataset
 
 FORMAT = 1
 STORE, CELL, PER_QUERY, SETTINGS = "store.json", "cell.json", "per_query.json", "settings.json"
+SPEEDS = "speeds.json"
 
 Kind = Literal["baseline", "transformer", "trained", "fusion"]
 Facts = dict[str, Any]  # seconds, speeds, sizes: plain values for JSON
 Records = list[dict[str, Any]]
+Speeds = dict[str, dict[str, float]]  # of each row, and "posts": their number
 LONGEST = 600.0  # seconds of a first seed beyond which a row gets no further seeds by default
 
 
 @dataclass(frozen=True)
 class StoredCell:
-    """One finished cell: a row on a dataset with a seed."""
-
     folder: Path
     dataset: str
     model: str  # a model, a variant such as ``hyperqa@model.dim=100``, or a fusion
@@ -138,7 +139,6 @@ class Store:
 
     @property
     def quick(self) -> bool:
-        """Whether all figures come from short runs on few pools."""
         return bool(self.facts["quick"])
 
     def remember_data(self, dataset: str, folder: Path) -> None:
@@ -157,7 +157,6 @@ class Store:
         return self._datasets[name, folder]
 
     def datasets(self) -> list[str]:
-        """Datasets with a finished cell."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells()))
 
     def cells(self, dataset: str = "*") -> Iterator[StoredCell]:
@@ -171,6 +170,11 @@ class Store:
 
     def cell_folder(self, dataset: str, model: str, seed: int) -> Path:
         return self.folder / dataset / folder_name(model) / str(seed)
+
+    def speeds(self, dataset: str) -> Speeds:
+        """Questions and texts per second of processor time, by row; empty if not measured."""
+        path = self.folder / dataset / SPEEDS
+        return _read(path) if path.is_file() else {}
 
     def qrels(self, dataset: str, split: str) -> Qrels:
         return read_qrels(self.folder / dataset / f"{split}.qrels.gz")
@@ -186,7 +190,6 @@ class Store:
         return part
 
     def finish(self, part: Path, dataset: str, model: str, seed: int) -> StoredCell:
-        """Move a complete cell to its folder, replacing a stale one."""
         folder = self.cell_folder(dataset, model, seed)
         old = folder.with_name(f".{seed}.old")
         (part / SETTINGS).unlink()

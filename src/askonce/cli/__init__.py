@@ -1,41 +1,44 @@
 """The command line: results on stdout, progress and messages on stderr, exit code 2 on user errors.
 
-Each verb is one file. Heavy imports happen inside the commands, so that ``--help`` is fast.
+Commands with a common subject share a file. Heavy imports happen inside the commands, so that
+``--help`` is fast.
 """
 
+import os
 import sys
+import threading
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer import Option
 
-from askonce.cli.train_recipe import OldSpelling
+from askonce.cli.group import Commands
 from askonce.errors import AskonceError
 
-# one file each; `import` is not a valid module name
-VERBS = (
-    *("ask", "bench", "convert", "datasets", "duplicates", "evaluate", "export"),
-    *(
-        "export_model",
-        "import_",
-        "index",
-        "info",
-        "models",
-        "pretrain",
-        "report",
-        "serve",
-        "stats",
-        "train",
-    ),
-    *("train_recipe", "tune"),
-)
+# the commands of each file; `import` is not a valid name
+VERBS = {
+    "ask": ("ask",),
+    "bench": ("bench", "report", "evaluate"),
+    "demo": ("demo",),
+    "datasets": ("datasets", "stats", "convert"),
+    "duplicates": ("duplicates",),
+    "import_": ("import_", "export"),
+    "index": ("index",),
+    "info": ("info",),
+    "models": ("models", "export_model"),
+    "recipes": ("train_recipe", "pretrain", "tune"),
+    "serve": ("serve", "mcp"),
+    "sync": ("sync",),
+    "train": ("train", "train_pairs"),
+}
 
 app = typer.Typer(
     name="askonce",
-    cls=OldSpelling,
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -53,34 +56,43 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show tracebacks of errors.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Find similar questions and rank existing answers."""
     state["debug"] = debug
 
 
-for verb in VERBS:
-    module = import_module(f"askonce.cli.{verb}")
-    app.command(name=verb.rstrip("_").replace("_", "-"))(module.command)
+for verb, file in sorted((verb, file) for file, verbs in VERBS.items() for verb in verbs):
+    command = getattr(import_module(f"askonce.cli.{file}"), verb)
+    app.command(name=verb.rstrip("_").replace("_", "-"))(command)
 
 
 def main() -> None:
     try:
         app()
     except AskonceError as error:
-        _fail(str(error), 2)
-    except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
-        sys.stderr.close()
-        sys.exit(0)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        if state["debug"]:
+            raise
+        typer.echo(f"askonce: {error}", err=True)
+        sys.exit(2)
 
 
-def _fail(message: str, code: int) -> None:
-    if state["debug"] and code == 2:
-        raise
-    typer.echo(f"askonce: {message}", err=True)
+def program() -> None:
+    """The command line as a process: threads that still work, such as on an index, end with it.
+
+    Python would unwind them in the middle of C++ code, which aborts the process.
+    """
+    try:
+        main()
+        code: Any = 0
+    except SystemExit as stopped:
+        code = stopped.code
+    if threading.active_count() > 1 and isinstance(code, int):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # closed by its reader
+                stream.flush()
+        os._exit(code)
     sys.exit(code)

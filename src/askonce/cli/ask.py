@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from askonce.cli.output import JsonFlag, console, progress, write_json
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 ArchivePlace = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles' "
         "for the built-in archive."
     ),
 ]
 WorkFolder = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--folder",
         help="Folder for the indexes and models of an archive in a database. "
         "Default: NAME.askonce in the current folder.",
@@ -28,7 +28,7 @@ WorkFolder = Annotated[
 ]
 IndexAddress = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--index",
         help="Use Milvus: NAME.db for milvus-lite, http://… for a server. "
         "Default: indexes in the archive's folder.",
@@ -40,16 +40,16 @@ ANSWER_CHARS = 300  # of an answer on the screen
 HTTP_ONLY = {"excerpt", "tags", "created", "html"}
 
 
-def command(
+def ask(
     archive: ArchivePlace,
-    question: Annotated[str, typer.Argument(help="The question to answer.")],
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of results per kind.")] = 5,
+    question: Annotated[str, Argument(help="The question to answer.")],
+    k: Annotated[int, Option("--k", "-k", min=1, help="Number of results per kind.")] = 5,
     ranker: Annotated[
-        str, typer.Option("--ranker", help="best, or some of its stages: bm25, vectors, fused.")
+        str, Option(help="best, or fewer stages: bm25, vectors, fused, typed.")
     ] = "best",
     votes: Annotated[
-        bool, typer.Option("--votes", help="Prefer upvoted and accepted answers.")
-    ] = False,
+        bool, Option("--votes/--no-votes", help="Prefer upvoted and accepted answers.")
+    ] = True,
     index: IndexAddress = None,
     folder: WorkFolder = None,
     json: JsonFlag = False,
@@ -85,7 +85,7 @@ def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> Non
     for hit in similar:
         probability = hit.duplicate_probability
         same = f"  {probability:.0%} the same" if probability is not None else ""
-        mark = f"  (duplicate of {hit.duplicate_of})" if hit.duplicate_of else ""
+        mark = f"  (and {len(hit.folded)} marked as its duplicates)" if hit.folded else ""
         title = hit.title or hit.excerpt[:80]
         out.print(f"  {hit.score:6.2f}{same}  {hit.id}  {title}{mark}", markup=False)
     out.print("[bold]Answers[/bold]")

@@ -1,7 +1,4 @@
-"""``make demo``: import InsuranceQA, serve it at once, train, and swap the trained ranker in.
-
-With ``--once`` it asks one question over HTTP, prints the answer and exits.
-"""
+"""``askonce demo``: import an archive, serve it at once, train, and swap the trained ranker in."""
 
 import json
 import signal
@@ -13,35 +10,56 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from askonce.cli.output import console
+from typer import Option
+
+from askonce.cli.output import JsonFlag, console, write_json
 from askonce.errors import AskonceError
 
-ARCHIVE = Path("build/demo.askonce")
-QUESTION = "does my car insurance cover a rental car while mine is being repaired?"
+QUESTIONS = {
+    "bicycles": "my chain jumps when I pedal hard uphill",
+    "insuranceqa": "does my car insurance cover a rental car while mine is being repaired?",
+}
 READY_TIMEOUT = 120  # seconds
 
 
-def main() -> None:
-    """Run the demo until Ctrl-C, or with ``--once`` until the first answer."""
+def demo(
+    into: Annotated[
+        Path, Option(help="Folder of the archive; it is kept for the next time.")
+    ] = Path("demo.askonce"),
+    insuranceqa: Annotated[
+        bool,
+        Option(
+            "--insuranceqa",
+            help="Use InsuranceQA, a real archive of 17,000 questions (pip install "
+            "'askonce[demo]'), instead of the built-in one.",
+        ),
+    ] = False,
+    once: Annotated[
+        bool, Option("--once", help="Ask one question, print the answer, exit.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Try everything: import an archive, serve it, train, and switch to the trained ranker."""
+    name = "insuranceqa" if insuranceqa else "bicycles"
     try:
-        _demo(once="--once" in sys.argv[1:])
+        _demo(into, name, once, json)
     except KeyboardInterrupt:
-        console().print("\nStopped. The archive is kept in", str(ARCHIVE))
-    except AskonceError as error:
-        sys.exit(f"askonce: {error}")
+        console(stderr=json).print("\nStopped. The archive is kept in", str(into))
 
 
-def _demo(once: bool) -> None:
-    out = console()
-    if not (ARCHIVE / "archive.sqlite3").exists():
-        _run("import", "insuranceqa", "--into", str(ARCHIVE))
-    with _serving() as address:
+def _demo(archive: Path, name: str, once: bool, as_json: bool) -> None:
+    out = console(stderr=as_json)
+    output = sys.stderr.fileno() if as_json else None  # of the commands that it runs
+    if not (archive / "archive.sqlite3").exists():
+        _import(archive, name, output)
+    with _serving(archive) as address:
         out.print(f"\n  [bold]{address}[/bold]  is ready and ranks by BM25\n")
-        with _started("train", str(ARCHIVE)) as training:
-            _ask(address, QUESTION)
+        with _started("train", str(archive), stdout=output) as training:
+            _ask(address, QUESTIONS[name], as_json)
             if once:
                 return
             out.print(
@@ -51,15 +69,23 @@ def _demo(once: bool) -> None:
         if training.returncode == 0:
             _wait_for_model(address)
             out.print(f"\n  [bold]{address}[/bold]  now uses the trained ranker\n")
-            _ask(address, QUESTION)
+            _ask(address, QUESTIONS[name], as_json)
         out.print("\nPress Ctrl-C to stop.")
         signal.pause()
 
 
+def _import(archive: Path, name: str, output: int | None) -> None:
+    if name == "insuranceqa":
+        _run("import", name, "--into", str(archive), stdout=output)
+        return
+    with resources.as_file(resources.files("askonce.data") / "bicycles.jsonl") as path:
+        _run("import", "jsonl", str(path), "--into", str(archive), stdout=output)
+
+
 @contextmanager
-def _serving() -> Iterator[str]:
+def _serving(archive: Path) -> Iterator[str]:
     """Start a server on a free port; yields its address once it is ready."""
-    with _started("serve", str(ARCHIVE), "--port", "0", stdout=subprocess.PIPE) as server:
+    with _started("serve", str(archive), "--port", "0", stdout=subprocess.PIPE) as server:
         line = (server.stdout.readline() if server.stdout else b"").decode()
         address = next((word for word in line.split() if word.startswith("http://")), None)
         if address is None:
@@ -84,12 +110,15 @@ def _wait(done: Any) -> None:  # noqa: ANN401 - a function without arguments
         time.sleep(0.2)
 
 
-def _ask(address: str, question: str) -> None:
+def _ask(address: str, question: str, as_json: bool) -> None:
     out = console()
     query = urllib.parse.urlencode({"q": question, "k": 3})
     response = _get(address, f"/api/ask?{query}")
     if response is None:
         raise AskonceError(f"{address} did not answer")
+    if as_json:
+        write_json({"question": question, **response})
+        return
     out.print(f"[bold cyan]? {question}[/bold cyan]")
     for hit in response["similar"]:
         out.print(f"  similar question: {hit['title']}", markup=False)
@@ -108,8 +137,8 @@ def _get(address: str, path: str) -> Any:  # noqa: ANN401 - JSON
         return None
 
 
-def _run(*words: str) -> None:
-    if subprocess.run(_command(*words), check=False).returncode:
+def _run(*words: str, stdout: int | None) -> None:
+    if subprocess.run(_command(*words), check=False, stdout=stdout).returncode:
         raise AskonceError(f"`askonce {' '.join(words)}` failed; see above")
 
 
@@ -129,7 +158,3 @@ def _started(*words: str, stdout: int | None = None) -> "Iterator[subprocess.Pop
 
 def _command(*words: str) -> list[str]:
     return [sys.executable, "-m", "askonce", *words]
-
-
-if __name__ == "__main__":
-    main()

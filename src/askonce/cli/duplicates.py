@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
+from askonce.cli.output import JsonFlag, is_stdout, write_json
 
 if TYPE_CHECKING:
     from askonce.engine.duplicates import FoundDuplicate
@@ -16,23 +18,17 @@ if TYPE_CHECKING:
 HEADER = ("confidence", "calibrated", "id", "title", "other_id", "other_title")
 
 
-def command(
+def duplicates(
     archive: ArchivePlace,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="CSV file to write. Default: stdout.")
-    ] = None,
-    least: Annotated[
-        float, typer.Option("--least", min=0, max=1, help="Minimum confidence of a pair.")
-    ] = 0.5,
+    out: Annotated[Path | None, Option(help="CSV file to write; - is stdout, the default.")] = None,
+    least: Annotated[float, Option(min=0, max=1, help="Minimum confidence of a pair.")] = 0.5,
     newest: Annotated[
-        int | None,
-        typer.Option("--newest", min=1, help="Check only this many of the newest questions."),
+        int | None, Option(min=1, help="Check only this many of the newest questions.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Write only this many pairs.")
-    ] = None,
+    limit: Annotated[int | None, Option(min=1, help="Write only this many pairs.")] = None,
     index: IndexAddress = None,
     folder: WorkFolder = None,
+    json: JsonFlag = False,
 ) -> None:
     """List unmarked duplicates as CSV, highest confidence first.
 
@@ -59,20 +55,34 @@ def command(
         )
         likely = [pair for pair in pairs if pair is not None]
     likely.sort(key=lambda pair: (-pair.confidence, pair.question.id))
-    _write(likely[:limit], out)
-    typer.echo(f"{len(likely):,} likely duplicates among {total:,} questions", err=True)
+    shown = likely[:limit]
+    if json:
+        write_json([dict(zip(HEADER, _row(pair), strict=True)) for pair in shown], out)
+    else:
+        _write(shown, out)
+    counted = (
+        f"{len(shown):,} of {len(likely):,}" if len(shown) < len(likely) else f"{len(likely):,}"
+    )
+    typer.echo(f"{counted} likely duplicates among {total:,} questions", err=True)
 
 
 def _write(pairs: "list[FoundDuplicate]", out: Path | None) -> None:
     import csv
 
-    stream = out.open("w", encoding="utf-8", newline="") if out is not None else sys.stdout
+    to_stdout = out is None or is_stdout(out)
+    stream = sys.stdout if out is None or to_stdout else out.open("w", encoding="utf-8", newline="")
     try:
         writer = csv.writer(stream)
         writer.writerow(HEADER)
         for pair in pairs:
-            ends = (pair.question.id, pair.question.title, pair.other.id, pair.other.title)
-            writer.writerow((f"{pair.confidence:.4f}", int(pair.calibrated), *ends))
+            confidence, *rest = _row(pair)
+            writer.writerow((f"{confidence:.4f}", *rest))
+        stream.flush()
     finally:
-        if out is not None:
+        if not to_stdout:
             stream.close()
+
+
+def _row(pair: "FoundDuplicate") -> tuple[object, ...]:
+    ends = (pair.question.id, pair.question.title, pair.other.id, pair.other.title)
+    return (round(pair.confidence, 4), int(pair.calibrated), *ends)

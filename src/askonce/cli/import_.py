@@ -1,16 +1,19 @@
-"""``askonce import``: load a forum's dump into an archive."""
+"""``askonce import`` and ``export``: a forum's dump into an archive, an archive into files."""
 
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
+from typer import Argument, Option
 
-from askonce.cli.output import JsonFlag, console, write_json
+from askonce.cli.output import JsonFlag, bar, console, is_stdout, progress, write_json
 from askonce.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,35 +23,34 @@ if TYPE_CHECKING:
 SHOWN = 5  # damaged records to print
 
 
-def command(
+def import_(
     form: Annotated[
         str,
-        typer.Argument(
-            metavar="FORMAT", help="stackexchange, jsonl, csv, beir or insuranceqa (the demo)."
+        Argument(
+            metavar="FORMAT",
+            help="stackexchange, discourse, github, zendesk, mbox, question2answer, phpbb, mapped, "
+            "jsonl, csv, beir or insuranceqa (the demo).",
         ),
     ],
     into: Annotated[
-        str,
-        typer.Option(
-            help="The archive: a folder, created if missing, or a postgresql:// address.",
-            show_default=False,
-        ),
+        str, Option(help="The archive: a folder, created if missing, or a postgresql:// address.")
     ],
     path: Annotated[
-        Path | None,
-        typer.Argument(help="The dump: a file or folder. Not for insuranceqa.", show_default=False),
+        Path | None, Argument(help="The dump: a file or folder. Not for insuranceqa.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first damaged record.")
-    ] = False,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first damaged record.")] = False,
     columns: Annotated[
-        str,
-        typer.Option(
-            help="For CSV: field=Column pairs, such as title=Subject,body=Text.",
-            show_default=False,
-        ),
+        str, Option(help="For CSV: field=Column pairs, such as title=Subject,body=Text.")
     ] = "",
-    code: Annotated[bool, typer.Option(help="Include code blocks in the searchable text.")] = True,
+    mapping: Annotated[
+        Path | None,
+        Option("--map", help="For mapped: the TOML file that names the fields."),
+    ] = None,
+    site: Annotated[
+        str | None,
+        Option(help="The forum's name or address, such as bikes.example, for links to its posts."),
+    ] = None,
+    code: Annotated[bool, Option(help="Include code blocks in the searchable text.")] = True,
     json: JsonFlag = False,
 ) -> None:
     """Import a forum; run it again to update the archive.
@@ -56,19 +58,31 @@ def command(
     Damaged records are counted, listed and skipped.
     """
     from askonce.archive import Archive, load
-    from askonce.archive.database import without_password
+    from askonce.archive.database import is_address, without_password
+    from askonce.archive.desk.options import IMPORTING
     from askonce.data.forums import IMPORTERS, Source
 
     name = IMPORTERS.resolve(form)
     if columns and name != "csv":
         raise ConfigError(f"--columns is for csv, not for {name}")
-    source = Source(path, columns=_column_map(columns), code=code)
+    if mapping and name != "mapped":
+        raise ConfigError(f"--map is for mapped, not for {name}")
+    source = Source(path, _column_map(columns), site, mapping, code)
     start = time.perf_counter()
     records = IMPORTERS[name](source)
     first = list(islice(records, 1))  # report a wrong path before creating an archive
+    new = not is_address(into) and not Path(into).exists()
     archive = Archive.open(into, create=True)
-    with _bar(source) as on_progress:
-        summary = load(archive, chain(first, records), on_progress, strict)
+    if archive.options.get(IMPORTING):
+        typer.echo("note: completing an import that was interrupted", err=True)
+    archive.options.set(IMPORTING, {"format": name, "path": str(path) if path else None})
+    try:
+        with _progress(source) as on_progress:
+            summary = load(archive, chain(first, records), on_progress, strict)
+    except KeyboardInterrupt:
+        typer.echo("note: run the same command to complete the import", err=True)
+        raise
+    archive.options.set(IMPORTING, None)
     seconds = time.perf_counter() - start
     into = without_password(into)
     result = {"archive": into, "format": name, **asdict(summary), "change": archive.change}
@@ -78,6 +92,10 @@ def command(
         write_json(result)
     else:
         _show(into, summary, seconds)
+    if summary.damaged and not summary.posts:
+        if new:
+            shutil.rmtree(into)
+        raise typer.Exit(1)
 
 
 def _column_map(text: str) -> dict[str, str]:
@@ -94,28 +112,17 @@ def _column_map(text: str) -> dict[str, str]:
 
 
 @contextmanager
-def _bar(source: "Source") -> Iterator[Callable[["Summary"], None]]:
+def _progress(source: "Source") -> Iterator[Callable[["Summary"], None]]:
     """A progress bar with the speed, on stderr."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     start = time.perf_counter()
-    text = TextColumn("{task.description}")
-    bar = Progress(text, BarColumn(), TimeElapsedColumn(), console=Console(stderr=True))
-    with bar:
-        task = bar.add_task("reading", total=None)
 
-        def moved(source: "Source") -> None:
-            bar.update(task, completed=source.done, total=source.size or None)
+    def on_progress(summary: "Summary") -> None:
+        speed = summary.posts / (time.perf_counter() - start)
+        damaged = f", {summary.damaged:,} damaged" * bool(summary.damaged)
+        update(description=f"{summary.posts:,} posts, {speed:,.0f}/s{damaged}")
 
-        def on_progress(summary: "Summary") -> None:
-            speed = summary.posts / (time.perf_counter() - start)
-            text = f"{summary.posts:,} posts, {speed:,.0f}/s"
-            bar.update(
-                task, description=text + f", {summary.damaged:,} damaged" * bool(summary.damaged)
-            )
-
-        source.moved = moved
+    with bar("reading", "Bar", "TimeElapsed") as (_, update):
+        source.moved = lambda source: update(completed=source.done, total=source.size or None)
         yield on_progress
 
 
@@ -124,9 +131,48 @@ def _show(into: str, summary: "Summary", seconds: float) -> None:
     links = f"{summary.links:,} links"
     if summary.unknown_links:
         links += f" ({summary.unknown_links:,} more to unknown questions)"
+    if summary.circular_links:
+        links += f" ({summary.circular_links:,} circular ones left out)"
     counts = f"{posts}, {summary.unchanged:,} unchanged; {links}"
     console().print(f"{into}: {counts}; {seconds:.1f} s", markup=False)
     if summary.damaged:
         typer.echo(f"{summary.damaged:,} damaged records were skipped:", err=True)
         for example in summary.examples[:SHOWN]:
             typer.echo(f"  {example}", err=True)
+
+
+def export(
+    archive: Annotated[str, Argument(help="A folder that `askonce import` made.")],
+    out: Annotated[
+        Path, Option(help="The file or folder to write; must be new. - is stdout, for jsonl.")
+    ],
+    form: Annotated[
+        str, Option("--format", help="jsonl (gzipped if the name ends in .gz) or beir.")
+    ] = "jsonl",
+    json: JsonFlag = False,
+) -> None:
+    """Write all posts and links as JSONL or as a BEIR folder; `askonce import` reads both."""
+    from askonce.archive import open_archive
+    from askonce.archive.database import without_password
+    from askonce.archive.export import Format, export, json_lines
+    from askonce.registry import nearest
+
+    if form not in get_args(Format):
+        raise ConfigError(f"no format {form!r}; {nearest(form, get_args(Format))}")
+    if is_stdout(out) and form != "jsonl":
+        raise ConfigError(f"--out -: {form} is a folder; stdout takes jsonl")
+    opened = open_archive(archive)
+    counts = opened.counts()
+    wrote = f"wrote {counts['questions']:,} questions and {counts['answers']:,} answers"
+    if is_stdout(out):
+        sys.stdout.writelines(json_lines(opened))
+        sys.stdout.flush()
+        typer.echo(wrote, err=True)
+        return
+    with progress(f"writing {out}"):
+        export(opened, out, form)  # type: ignore[arg-type]
+    if json:
+        named = without_password(archive)
+        write_json({"archive": named, "format": form, "out": str(out), **counts})
+    else:
+        console().print(f"{wrote} to {out}", markup=False)

@@ -4,27 +4,35 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
-from askonce.cli.output import counted_progress, progress
+from askonce.cli.output import JsonFlag, counted_progress, progress, write_json
 
 
-def command(
+def index(
     archive: ArchivePlace,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Discard the indexes and build them again.")
+        bool, Option("--rebuild", help="Discard the indexes and build them again.")
     ] = False,
     ray: Annotated[
         str | None,
-        typer.Option(
-            "--ray",
+        Option(
             help="Encode posts with Ray on all cores: 'local', or the address of a cluster, "
-            "HOST:6379. Run the command again to resume.",
-            show_default=False,
+            "HOST:6379. Run the command again to resume."
         ),
     ] = None,
+    read: Annotated[
+        bool,
+        Option(
+            "--read",
+            help="Let the teacher read all posts that only its student has read; a server does "
+            "this in the background. Run the command again to resume.",
+        ),
+    ] = False,
     index: IndexAddress = None,
     folder: WorkFolder = None,
+    json: JsonFlag = False,
 ) -> None:
     """Bring the indexes of an archive up to date. A running server does this by itself."""
     from askonce.engine import Engine
@@ -42,9 +50,15 @@ def command(
             on_event=say,
         ) as engine,
     ):
+        if read:
+            engine.read_all()
         status = engine.status()
+    if json:
+        write_json(status.model_dump())
+        return
     model = f", models {status.model}" if status.model else ""
-    typer.echo(f"{status.posts:,} posts indexed up to change {status.indexed}{model}")
+    share = "" if status.read is None else f", {status.read:.0%} read by the teacher"
+    typer.echo(f"{status.posts:,} posts indexed up to change {status.indexed}{model}{share}")
 
 
 def _encode(

@@ -4,7 +4,7 @@ import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
 
 from askonce.cli.ask import WorkFolder
 from askonce.cli.output import JsonFlag, console, write_json
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from askonce.archive import Archive
 
 
-def command(
+def info(
     archive: Annotated[
-        str, typer.Argument(help="An archive folder, or anything else that `ask` accepts.")
+        str, Argument(help="An archive folder, or anything else that `ask` accepts.")
     ],
     folder: WorkFolder = None,
     json: JsonFlag = False,
@@ -31,6 +31,8 @@ def command(
 
 
 def describe(archive: "Archive") -> dict[str, Any]:
+    from askonce.archive.desk.options import IMPORTING
+
     folder = archive.folder
     return {
         "archive": archive.name,
@@ -40,7 +42,9 @@ def describe(archive: "Archive") -> dict[str, Any]:
         "years": _years(archive.growth()),
         "bytes": _sizes(folder) if folder else {},
         "indexes": _indexes(folder / "index") if folder else {},
-        "models": _names(folder / "models") if folder else [],
+        "read": _read(_indexes(folder / "index")) if folder else None,
+        "models": _models(folder) if folder else [],
+        "interrupted_import": archive.options.get(IMPORTING),
     }
 
 
@@ -75,8 +79,28 @@ def _indexes(folder: Path) -> dict[str, Any]:
     return positions
 
 
-def _names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+def _read(indexes: dict[str, Any]) -> float | None:
+    """The share of posts whose vectors are a teacher's; None where one encoder reads all."""
+    from askonce.index.readers import THEN
+
+    two = [one for one in indexes.values() if one and THEN in str(one.get("coder"))]
+    posts = sum(one["posts"] for one in two)
+    return 1 - sum(one["unread"] for one in two) / posts if posts else None
+
+
+def _models(folder: Path) -> list[str]:
+    """The finished training runs, oldest first."""
+    manifests = (folder / "models").glob("[0-9]*/manifest.json")
+    return sorted((path.parent.name for path in manifests), key=int)
+
+
+def _notes(result: dict[str, Any]) -> list[str]:
+    read = result["read"]
+    notes = [] if read is None else [f"{read:.0%} of the posts read by the teacher"]
+    notes += [f"models: {', '.join(result['models'])}"] if result["models"] else []
+    if result["interrupted_import"]:
+        notes.append("an import was interrupted; run it again to complete it")
+    return notes
 
 
 def _show(result: dict[str, Any]) -> None:
@@ -91,8 +115,8 @@ def _show(result: dict[str, Any]) -> None:
         out.print(f"  {size / 1e6:>12,.1f}  MB {name}", markup=False)
     for name, position in result["indexes"].items():
         out.print(f"  index {name}: {position}", markup=False)
-    if result["models"]:
-        out.print(f"  models: {', '.join(result['models'])}", markup=False)
+    for line in _notes(result):
+        out.print(f"  {line}", markup=False)
     if result["years"]:
         table = Table("year")
         for column in ("questions", "answers"):

@@ -1,172 +1,174 @@
-"""``askonce serve``: the page and the HTTP API of an archive."""
+"""``askonce serve`` and ``mcp``: archives for people and programs, and for assistants."""
 
 import os
-import signal
-import socket
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
-from askonce.errors import AskonceError
-
-if TYPE_CHECKING:
-    import uvicorn
-    from fastapi import FastAPI
-
-    from askonce.engine import Engine
-    from askonce.engine.lifecycle.following import Event
-    from askonce.server import Keys
-
-DRAIN_SECONDS = 30  # for running requests after SIGTERM
-KEEP_ALIVE_SECONDS = 75  # longer than a proxy's, so that the proxy closes first
-HEADER_BYTES = 128 * 1024  # fits the longest question, percent-encoded in the URL
-PROGRESS_SECONDS = 5.0  # between two lines about the same progress
-PUBLIC_RATE = 50.0  # requests per second and address, if other machines can connect
+from askonce.cli.output import JsonFlag, write_json
+from askonce.cli.serving.options import PUBLIC_RATE, ArchiveOptions, options_by_archive
 
 
-def command(
-    archive: ArchivePlace,
-    host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")
-    ] = 8080,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            min=1,
-            help="Number of worker threads. Default: one per core.",
-            show_default=False,
+def serve(
+    archives: Annotated[
+        list[str],
+        Argument(
+            metavar="ARCHIVE...",
+            help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles' "
+            "for the built-in archive. Several are served below their names, /NAME/; NAME=ARCHIVE "
+            "chooses the name.",
         ),
+    ],
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8080,
+    threads: Annotated[
+        int | None, Option(min=1, help="Number of worker threads. Default: one per core.")
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(
-            "--rate",
+        Option(
             min=0,
             help="Requests per second and client; 0 for no limit. Default: "
             f"{PUBLIC_RATE:g}, or no limit on loopback.",
-            show_default=False,
         ),
     ] = None,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(
-            "--api-key-file",
-            help="File with lines 'write KEY' or 'read KEY', in addition to ASKONCE_API_KEY and "
-            "ASKONCE_READ_KEY.",
+        Option(
+            help="File with lines 'write KEY', 'read KEY' or 'read KEY https://ORIGIN RATE', in "
+            "addition to ASKONCE_API_KEY and ASKONCE_READ_KEY."
         ),
     ] = None,
-    allow_open_writes: Annotated[
+    allow_unauthenticated_writes: Annotated[
         bool,
-        typer.Option("--allow-open-writes", help="Let anyone who can reach the server write."),
+        Option(
+            "--allow-unauthenticated-writes",
+            help="Let anyone who can reach the server, directly or through a proxy, add, edit and "
+            "delete posts without a key.",
+        ),
     ] = False,
+    allowed_host: Annotated[
+        list[str] | None,
+        Option(
+            "--allowed-host",
+            envvar="ASKONCE_ALLOWED_HOSTS",
+            help="Host name under which the server is reached, such as that of a proxy; repeat for "
+            "several, '*' for any. Loopback names and the --host address are always allowed.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        Option(
+            help="Origin of another site whose pages may ask this server, such as "
+            "https://forum.example, and show its page in a frame; repeat for several.",
+        ),
+    ] = None,
+    clicks: Annotated[
+        bool, Option("--clicks", help="Record opened results as weak feedback for training.")
+    ] = False,
+    log_searches: Annotated[
+        int,
+        Option(
+            "--log-searches",
+            metavar="DAYS",
+            min=0,
+            help="Log searches without personal data and keep them for DAYS days; 0 logs none.",
+        ),
+    ] = 0,
+    image_host: Annotated[
+        list[str] | None,
+        Option(
+            "--image-host",
+            metavar="HOST",
+            help="Show images in posts from this host, such as i.stack.imgur.com; repeatable. "
+            "Default: images are shown as links.",
+            show_default=False,
+        ),
+    ] = None,
+    ask_url: Annotated[
+        str | None,
+        Option(
+            "--ask-url",
+            metavar="URL",
+            help="Where a new question is asked, such as 'https://forum.example/ask?title={title}"
+            "&body={body}'. Default: posted here, where the visitor may write.",
+            show_default=False,
+        ),
+    ] = None,
+    webhook: Annotated[
+        str | None,
+        Option(
+            "--webhook",
+            help="Address to notify of likely duplicates and of questions that got their first "
+            "answer, signed with ASKONCE_WEBHOOK_SECRET.",
+            show_default=False,
+        ),
+    ] = None,
+    reading: Annotated[
+        float,
+        Option(
+            min=0,
+            max=1,
+            help="Share of one core's time in which the teacher reads posts that only its student "
+            "has read; 0 turns this off.",
+        ),
+    ] = 0.5,
     index: IndexAddress = None,
     folder: WorkFolder = None,
+    config: Annotated[
+        Path | None,
+        Option(
+            help="TOML file with options of single archives: a table [NAME] for each, whose keys "
+            "are options of this command, such as rate = 5 or api-key-file = 'bikes.keys'.",
+            show_default=False,
+        ),
+    ] = None,
+    json: JsonFlag = False,
 ) -> None:
-    """Serve an archive: a page to ask questions, and an HTTP API to ask, add, edit and delete."""
+    """Serve archives: a page to ask questions, and an HTTP API to ask, add, edit and delete."""
+    from askonce.cli.serving.run import open_archives, run_server
+    from askonce.server.guard.hosts import AllowedHosts
     from askonce.server.guard.keys import is_loopback
     from askonce.server.listening import address_of, listen
 
-    keys = _keys(host, api_key_file, allow_open_writes)
-    with listen(host, port) as listener, _engine(archive, index, folder) as engine:
-        from askonce.server import ServerSettings, create_app
-
-        settings = ServerSettings(
-            threads=threads or os.cpu_count() or 1,
-            rate=(0.0 if is_loopback(host) else PUBLIC_RATE) if rate is None else rate,
-            keys=keys,
-        )
-        app = create_app(engine, settings)
-        typer.echo(
-            f"Serving {engine.archive.name} at {address_of(listener)} (press Ctrl-C to stop)"
-        )
-        _serve(app, engine, listener)
-
-
-def _keys(host: str, file: Path | None, allow_open_writes: bool) -> "Keys":
-    from askonce.server.guard.keys import WRITE_KEY, is_loopback, read_keys
-
-    keys = read_keys(os.environ, file)
-    if not keys.write and not is_loopback(host) and not allow_open_writes:
-        raise AskonceError(
-            f"anyone who can reach {host} could write; set {WRITE_KEY}, or allow it with "
-            "--allow-open-writes"
-        )
-    return replace(keys, local_writes=is_loopback(host), open_writes=allow_open_writes)
-
-
-def _engine(address: str, index: str | None, folder: Path | None) -> "Engine":
-    """An engine that owns the indexes of the archive, not started yet."""
-    from askonce.archive import open_archive
-    from askonce.engine import Engine
-
-    archive = open_archive(address, folder)
-    engine = Engine(archive, _Messages(), index)
-    try:
-        engine.need_indexes()
-    except AskonceError:
-        engine.close()
-        raise
-    return engine
-
-
-def _serve(app: "FastAPI", engine: "Engine", listener: socket.socket) -> None:
-    """Listen at once, open the indexes in the background, drain running requests at the end."""
-    import uvicorn
-
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_config=None,  # no access log: URLs contain questions
-            access_log=False,
-            server_header=False,
-            ws="none",
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-            h11_max_incomplete_event_size=HEADER_BYTES,
-        )
+    public = 0.0 if is_loopback(host) else PUBLIC_RATE
+    shared = ArchiveOptions(
+        rate=public if rate is None else rate,
+        api_key_file=api_key_file,
+        allow_unauthenticated_writes=allow_unauthenticated_writes,
+        allow_origin=tuple(allow_origin or ()),
+        clicks=clicks,
+        log_searches=log_searches,
+        image_host=tuple(image_host or ()),
+        ask_url=ask_url,
+        webhook=webhook,
+        reading=reading,
+        index=index,
+        folder=folder,
     )
-    failed: list[Exception] = []
-    opening = threading.Thread(target=_start, args=(engine, server, failed), daemon=True)
-    # uvicorn raises the signal again after the drain; then it only has to end this function
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    opening.start()
-    try:
-        server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        typer.echo("stopping", err=True)
-    opening.join(1)  # the next start completes a partly built index
-    if failed:
-        raise failed[0]
+    options = options_by_archive(archives, shared, config)
+    hosts = AllowedHosts.bound_to(host, allowed_host or ())
+    with listen(host, port) as listener, ExitStack() as stack:
+        served = open_archives(options, hosts, threads or os.cpu_count() or 1, stack)
+        if json:
+            write_json(served.report(address_of(listener)))
+        else:
+            typer.echo(served.text(address_of(listener)))
+        run_server(served, listener)
 
 
-def _start(engine: "Engine", server: "uvicorn.Server", failed: list[Exception]) -> None:
-    try:
-        engine.start(background=True)
-        typer.echo(f"ready: searching {engine.status().posts:,} posts", err=True)
-    except Exception as error:  # raised again by the main thread
-        failed.append(error)
-        server.should_exit = True
+def mcp(archive: ArchivePlace, index: IndexAddress = None, folder: WorkFolder = None) -> None:
+    """Offer an archive to an assistant through the Model Context Protocol, over stdin and stdout.
 
+    A server offers the same at /mcp.
+    """
+    from askonce.engine import Engine
+    from askonce.server.agents import create_mcp
 
-class _Messages:
-    """Print the engine's events on stderr, repeated ones at most once in a few seconds."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._text, self._printed = "", 0.0
-
-    def __call__(self, event: "Event") -> None:
-        now = self._clock()
-        if event.text != self._text or now - self._printed >= PROGRESS_SECONDS:
-            self._text, self._printed = event.text, now
-            typer.echo(str(event), err=True)
+    with Engine.open(archive, index=index, folder=folder, background=True) as engine:
+        create_mcp(engine).run("stdio")

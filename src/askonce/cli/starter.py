@@ -4,24 +4,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from askonce.cli.output import console
 from askonce.cli.training_progress import training_progress
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="The file to write.")],
-    wordnet: Annotated[Path, typer.Option(help="WordNet's database folder.")] = Path(
+    out: Annotated[Path, Option(help="The file to write.")],
+    wordnet: Annotated[Path, Option(help="WordNet's database folder.")] = Path(
         "/usr/share/wordnet"
     ),
     words: Annotated[
-        Path | None, typer.Option(help="A list of words, the most frequent first; .gz or plain.")
+        Path | None, Option(help="A list of words, the most frequent first; .gz or plain.")
     ] = None,
     teacher: Annotated[
-        str, typer.Option(help="A sentence-transformers name or folder, or minilm.")
+        str, Option(help="A sentence-transformers name or folder, or minilm.")
     ] = "minilm",
     texts: Annotated[
-        int | None, typer.Option(help="Read this many texts, the common ones first; else all.")
+        int | None, Option(help="Read this many texts, the common ones first; else all.")
     ] = None,
 ) -> None:
     """Teach the starter on WordNet; texts that the teacher has read come from its cache."""

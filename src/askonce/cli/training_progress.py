@@ -1,40 +1,14 @@
-"""The progress of training on stderr, and options that training verbs share."""
+"""The progress of training on stderr."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from askonce.cli.output import first_process
+from askonce.cli.output import bar, first_process
 from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Reading, Step, ignore
 
-if TYPE_CHECKING:
-    from askonce.training.recipe import Recipe
-
-Changes = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a setting, such as model.dim=200 or train.rate=0.01."),
-]
-OutFolder = Annotated[
-    Path | None, typer.Option("--out", help="Output folder; else runs/VERB-DATASET-MODEL.")
-]
-Vectors = Annotated[
-    Path | None, typer.Option("--vectors", help="Word vectors; else glove* beside the data.")
-]
 QUIET = ("seconds", "rate")  # figures of an epoch that are in metrics.jsonl only
-
-
-def open_recipe(
-    path: Path, changes: list[str] | None, out: Path | None, verb: str
-) -> tuple["Recipe", str, Path]:
-    """A recipe, the dataset that it names, and the output folder."""
-    from askonce.training.recipe import dataset_of, read_recipe
-
-    recipe = read_recipe(path, changes or [])
-    name = dataset_of(recipe, path)
-    return recipe, name, out or Path("runs") / f"{verb}-{name}-{recipe.model}"
 
 
 @contextmanager
@@ -55,39 +29,22 @@ def training_progress(tensorboard: Path | None = None) -> Iterator[OnEvent]:
 
 @contextmanager
 def _bar(writer: Any) -> Iterator[OnEvent]:  # noqa: ANN401 - a late import
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    err = Console(stderr=True, highlight=False)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
+    with bar("starting", "Bar", "TimeElapsed", "TimeRemaining") as (err, update):
 
         def on_event(event: Event) -> None:
             match event:
                 case Note(text):
                     err.print(f"note: {text}")
                 case Phase(text, ""):
-                    bar.update(task, description=text, total=None)
+                    update(description=text, total=None)
                 case Phase(text, name):
                     err.print(f"{name}: {text}")
-                    bar.update(task, description=f"{name}: {text}", total=None)
+                    update(description=f"{name}: {text}", total=None)
                 case Reading(done, total):
-                    bar.update(task, description="reading texts", completed=done, total=total)
+                    update(description="reading texts", completed=done, total=total)
                 case Step(epoch, done, total, loss):
                     text = f"epoch {epoch}  loss {loss:.4f}"
-                    bar.update(task, description=text, completed=done, total=total)
+                    update(description=text, completed=done, total=total)
                 case Epoch():
                     _epoch(err, event, writer)
 

@@ -1,14 +1,16 @@
 """Find questions that were asked twice and never marked as duplicates."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from askonce.archive import Archive
+from askonce.engine.options import ResultOptions
 from askonce.engine.results import SimilarQuestion
 from askonce.index.base import KeyIndex, batches
 from askonce.ranking.calibration import SHARED, Calibration, QueryWords, same_title
 from askonce.ranking.pipeline import TITLE_BONUS, Search
-from askonce.ranking.stages import BM25, VECTORS
+from askonce.ranking.stages import BM25, TYPED, VECTORS
 from askonce.types import Post
 
 if TYPE_CHECKING:
@@ -16,12 +18,13 @@ if TYPE_CHECKING:
 
 BATCH = 32  # questions that go through the models at once
 VECTOR_BATCH = 512  # questions that are compared by vectors at once
+UNFOLDED = ResultOptions(fold=False)
 HITS = 10  # of each question; the first is usually the question itself
 
 
 @dataclass(frozen=True)
 class FoundDuplicate:
-    """A question, and an older or equally old one that is probably the same."""
+    """A question, and another one that is probably the same."""
 
     question: Post
     other: Post
@@ -34,25 +37,60 @@ def find_duplicates(
 ) -> Iterator[FoundDuplicate | None]:
     """For each question its most likely duplicate; None if no confidence reaches ``least``.
 
-    Of two questions that find each other, only the newer one is a duplicate. Where an encoder
-    serves, the questions with the nearest vectors are compared, else the best of BM25.
+    Of two questions that find each other, only the newer one is a duplicate.
+    """
+    for batch in batches(questions, VECTOR_BATCH):
+        settled = settled_pairs(engine.archive, batch)
+        for post, pairs in zip(batch, similar_pairs(engine, batch, least), strict=True):
+            yield best_original(pairs, settled.get(post.id, set()), least)
+
+
+def best_original(
+    pairs: Iterable[FoundDuplicate], settled: Set[str], least: float
+) -> FoundDuplicate | None:
+    """The most likely of the older or equally old questions, neither linked nor dismissed."""
+    open_pairs = (
+        pair
+        for pair in pairs
+        if pair.other.id not in settled and age(pair.other) <= age(pair.question)
+    )
+    best = max(open_pairs, key=lambda pair: pair.confidence, default=None)
+    return best if best is not None and best.confidence >= least else None
+
+
+def settled_pairs(archive: Archive, posts: Sequence[Post]) -> dict[str, set[str]]:
+    """The posts that each of these is linked with, or that a moderator dismissed."""
+    ids = [post.id for post in posts]
+    settled = archive.linked(ids)
+    for name, others in archive.decisions.dismissed_with(ids).items():
+        settled.setdefault(name, set()).update(others)
+    return settled
+
+
+def similar_pairs(
+    engine: "Engine", questions: Sequence[Post], least: float
+) -> Iterator[list[FoundDuplicate]]:
+    """For each question, others that are the same with a confidence of at least ``least``.
+
+    Where an encoder serves, the questions with the nearest vectors are compared, else the best of
+    BM25. A pair model is not asked: its score is no part of the confidence.
     """
     with engine.searching() as search:
         calibration = search.serving.calibration
         vectors = search.vectors
+        if calibration is not None and not calibration.applies_to((BM25, VECTORS)):
+            calibration = None
         if vectors is not None and calibration is not None:
             yield from _by_vectors(engine, search, vectors, calibration, questions, least)
             return
     for batch in batches(questions, BATCH):
-        found = engine.similar_many([post.text for post in batch], HITS)
-        marked = engine.archive.linked([post.id for post in batch])
-        for post, hits in zip(batch, found, strict=True):
-            yield _best(_pairs(post, hits, marked.get(post.id, set())), least)
-
-
-def _best(pairs: list[FoundDuplicate], least: float) -> FoundDuplicate | None:
-    best = max(pairs, key=lambda pair: pair.confidence, default=None)
-    return best if best is not None and best.confidence >= least else None
+        results = engine.similar_many([post.text for post in batch], HITS, TYPED, UNFOLDED)
+        for post, hits in zip(batch, results, strict=True):
+            yield [
+                FoundDuplicate(post, hit.post, confidence, calibrated)
+                for hit, confidence, calibrated in _confidences(post, hits)
+                if confidence >= least
+            ]
 
 
 def _by_vectors(
@@ -62,15 +100,13 @@ def _by_vectors(
     calibration: Calibration,
     questions: Iterable[Post],
     least: float,
-) -> Iterator[FoundDuplicate | None]:
+) -> Iterator[list[FoundDuplicate]]:
     """Products of matrices find the nearest questions; only likely pairs are read in full."""
     for batch in batches(questions, VECTOR_BATCH):
         keys = vectors.coder.query_keys([post.text for post in batch])  # (B, K)
-        marked = engine.archive.linked([post.id for post in batch])
         likely = []
         for post, hits in zip(batch, vectors.search_keys(keys, HITS), strict=True):
-            excluded = {post.id, *marked.get(post.id, ())}
-            scores = {hit.id: {VECTORS: hit.score} for hit in hits if hit.id not in excluded}
+            scores = {hit.id: {VECTORS: hit.score} for hit in hits if hit.id != post.id}
             if calibration.slopes.get(BM25):
                 for name, bm25 in zip(
                     scores, search.lexical.score(post.text, list(scores)), strict=True
@@ -82,7 +118,8 @@ def _by_vectors(
         others = engine.archive.posts(sorted({n for one in likely for n in one}), html=False)
         for post, scores in zip(batch, likely, strict=True):
             known = {others[name]: one for name, one in scores.items() if name in others}
-            yield _best(_likely_pairs(search, calibration, post, known), least)
+            pairs = _likely_pairs(search, calibration, post, known)
+            yield [pair for pair in pairs if pair.confidence >= least]
 
 
 def _limit(calibration: Calibration, scores: Mapping[str, float]) -> float:
@@ -100,28 +137,31 @@ def _likely_pairs(
     words = QueryWords.of(post.text, search.lexical.terms)
     pairs = []
     for other, scores in others.items():
-        if _age(other) <= _age(post):
-            bonus = TITLE_BONUS if same_title(post.text, other.title) else 1.0
-            scores = {**scores, BM25: bonus * scores.get(BM25, 0.0)}
-            probability = words.probability(calibration, other, scores)
+        bonus = TITLE_BONUS if same_title(post.text, other.title) else 1.0
+        scores = {**scores, BM25: bonus * scores.get(BM25, 0.0)}
+        probability = words.probability(calibration, other, scores)
+        if probability is not None:
             pairs.append(FoundDuplicate(post, other, probability, calibrated=True))
     return pairs
 
 
-def _pairs(post: Post, hits: list[SimilarQuestion], marked: set[str]) -> list[FoundDuplicate]:
+def _confidences(
+    post: Post, hits: list[SimilarQuestion]
+) -> Iterator[tuple[SimilarQuestion, float, bool]]:
+    """Each other question with the confidence that it is the same, and whether that is calibrated.
+
+    Without a calibrated probability it is BM25's score as a share of the question's own.
+    """
     # the score of the question itself is the highest that BM25 can give, but for the bonus
     own = next((hit.stages.get("bm25", 0.0) for hit in hits if hit.post.id == post.id), 0.0)
     own /= TITLE_BONUS if post.title else 1.0
-    pairs = []
     for hit in hits:
-        if hit.post.id == post.id or hit.post.id in marked or _age(hit.post) > _age(post):
-            continue
-        probability = hit.duplicate_probability
-        share = min(1.0, hit.stages.get("bm25", 0.0) / own) if own > 0 else 0.0
-        confidence = share if probability is None else probability
-        pairs.append(FoundDuplicate(post, hit.post, confidence, probability is not None))
-    return pairs
+        if hit.post.id != post.id:
+            share = min(1.0, hit.stages.get("bm25", 0.0) / own) if own > 0 else 0.0
+            probability = hit.duplicate_probability
+            yield hit, share if probability is None else probability, probability is not None
 
 
-def _age(post: Post) -> tuple[str, str]:
+def age(post: Post) -> tuple[str, str]:
+    """Sorts questions by when they were asked."""
     return (post.created or "", post.id)

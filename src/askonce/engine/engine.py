@@ -6,36 +6,55 @@ the old ones serve, and take over without a restart.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askonce.archive import Archive, Written, open_archive
+from askonce.engine.checked import CheckedQuestions
 from askonce.engine.explaining import explain
-from askonce.engine.hits import NEAR, answer_hits, lent_scores, similar_hits
+from askonce.engine.hits import (
+    NEAR,
+    answer_hits,
+    lent_scores,
+    read_answers,
+    read_questions,
+    similar_hits,
+)
 from askonce.engine.lifecycle.following import OnEvent
 from askonce.engine.lifecycle.manager import IndexManager, Searches
+from askonce.engine.lifecycle.reading import ReadingSettings
+from askonce.engine.options import DEEP, DEFAULT, ResultOptions
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
+from askonce.engine.wording import CurrentWording
 from askonce.errors import AskonceError, NotAnEncoder
 from askonce.ranking.pipeline import Search
-from askonce.ranking.stages import DEPTH, Query, Ranked
-from askonce.types import Link, Post
+from askonce.ranking.stages import DEPTH, TYPED, Query, Ranked
+from askonce.types import Link, Post, PostKind
 
 if TYPE_CHECKING:
     import numpy as np
 
 MOST = 1000  # results
-TYPED, TYPED_DEPTH = "fused", 20  # how questions are ranked while they are being typed
+TYPED_DEPTH = 20  # candidates of each index for a question that is being typed
 
 
 class Engine:
     """Search over one archive. Threads may share it."""
 
     def __init__(
-        self, archive: Archive, on_event: OnEvent | None = None, index: str | None = None
+        self,
+        archive: Archive,
+        on_event: OnEvent | None = None,
+        index: str | None = None,
+        reading: ReadingSettings | None = None,
     ) -> None:
         self.archive = archive
-        self._manager = IndexManager(archive, on_event, index)
-        self._overview: tuple[tuple[int, int], dict[str, Any]] | None = None
+        self._manager = IndexManager(archive, on_event, index, reading)
+        self.wording = CurrentWording(archive)
+        self.checked = CheckedQuestions(self)
+        # what it was made of: change number, model, length of lists
+        self._overview: tuple[tuple[int, str | None, int], dict[str, Any]] | None = None
 
     @classmethod
     def open(
@@ -97,71 +116,103 @@ class Engine:
 
     # -- ask --------------------------------------------------------------------------------------
 
-    def similar(self, question: str, k: int = 10, ranker: str = "best") -> list[SimilarQuestion]:
-        """The questions already asked that match best."""
-        return self.similar_many([question], k, ranker)[0]
+    def similar(
+        self,
+        question: str,
+        k: int = 10,
+        ranker: str = "best",
+        options: ResultOptions = DEFAULT,
+    ) -> list[SimilarQuestion]:
+        """The questions already asked that match best, duplicates folded into their original."""
+        return self.similar_many([question], k, ranker, options)[0]
 
     def answers(
-        self, question: str, k: int = 10, ranker: str = "best", votes: bool = False
+        self,
+        question: str,
+        k: int = 10,
+        ranker: str = "best",
+        votes: bool = True,
+        options: ResultOptions = DEFAULT,
     ) -> list[RankedAnswer]:
         """The answers already given that match best, by their own words and by their question's.
 
-        With ``votes``, what the crowd thought of an answer counts too.
+        Answers of one thread stand together. With ``votes``, what the crowd thought of an answer
+        counts too.
         """
-        return self.answers_many([question], k, ranker, votes)[0]
+        return self.answers_many([question], k, ranker, votes, options)[0]
 
     def ask(
-        self, question: str, k: int = 10, ranker: str = "best", votes: bool = False
+        self,
+        question: str,
+        k: int = 10,
+        ranker: str = "best",
+        votes: bool = True,
+        options: ResultOptions = DEFAULT,
     ) -> tuple[list[SimilarQuestion], list[RankedAnswer]]:
         """Both: the questions already asked and the answers already given."""
-        return self.ask_many([question], k, ranker, votes)[0]
+        return self.ask_many([question], k, ranker, votes, options)[0]
 
     def suggest(self, question: str, k: int = 5) -> list[SimilarQuestion]:
-        """Similar questions while one is being typed: all stages but the slow pair model."""
+        """Similar questions while one is being typed: no pair model, queries by a fast reader."""
         return self.similar(question, k, TYPED)
 
     def similar_many(
-        self, questions: Sequence[str], k: int = 10, ranker: str = "best"
+        self,
+        questions: Sequence[str],
+        k: int = 10,
+        ranker: str = "best",
+        options: ResultOptions = DEFAULT,
     ) -> list[list[SimilarQuestion]]:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
         depth = TYPED_DEPTH if ranker == TYPED else DEPTH
         with self._manager.asking() as searches:
             searches.need(ranker)
-            search = searches.question
-            ranked = search.rank(list(map(Query, questions)), ranker, max(k, depth))
-            return self._similar(search, questions, ranked, k)
+            search, queries = searches.question, self._queries(questions)
+            ranked = search.rank(queries, ranker, max(k, depth))
+            ranked = _deepened(search, queries, ranked, ranker, options)
+            return self._similar(search, questions, ranked, k, options)
 
     def answers_many(
-        self, questions: Sequence[str], k: int = 10, ranker: str = "best", votes: bool = False
+        self,
+        questions: Sequence[str],
+        k: int = 10,
+        ranker: str = "best",
+        votes: bool = True,
+        options: ResultOptions = DEFAULT,
     ) -> list[list[RankedAnswer]]:
         """The same for several questions, which go through the models together."""
         _check(questions, k)
         with self._manager.asking() as searches:
             searches.need(ranker)
-            near = searches.question.retrieve(list(map(Query, questions)), ranker, NEAR)
-            return self._answers(searches, questions, near, k, ranker, votes)
+            near = searches.question.retrieve(self._queries(questions), ranker, NEAR)
+            return self._answers(searches, questions, near, k, ranker, votes, options)
 
     def ask_many(
-        self, questions: Sequence[str], k: int = 10, ranker: str = "best", votes: bool = False
+        self,
+        questions: Sequence[str],
+        k: int = 10,
+        ranker: str = "best",
+        votes: bool = True,
+        options: ResultOptions = DEFAULT,
     ) -> list[tuple[list[SimilarQuestion], list[RankedAnswer]]]:
         """Similar questions and answers for each; the first search of questions serves both."""
         _check(questions, k)
         with self._manager.asking() as searches:
             searches.need(ranker)
-            search = searches.question
-            queries = list(map(Query, questions))
+            search, queries = searches.question, self._queries(questions)
             near = search.retrieve(queries, ranker, max(k, DEPTH))
-            answers = self._answers(searches, questions, near, k, ranker, votes)
-            reranked = search.rerank(queries, near, ranker)
-            similar = self._similar(search, questions, reranked, k)
+            answers = self._answers(searches, questions, near, k, ranker, votes, options)
+            ranked = search.rerank(queries, near, ranker)
+            ranked = _deepened(search, queries, ranked, ranker, options)
+            similar = self._similar(search, questions, ranked, k, options)
             return list(zip(similar, answers, strict=True))
 
     @contextmanager
-    def searching(self) -> Iterator[Search]:
-        """The search of questions in service, which stays open until the caller is done."""
+    def searching(self, kind: PostKind = "question") -> Iterator[Search]:
+        """The search of a kind of posts in service, which stays open until the caller is done."""
         with self._manager.asking() as searches:
-            yield searches.question
+            yield searches.question if kind == "question" else searches.answer
 
     def rankers(self) -> list[str]:
         """The ways of ranking that can be compared."""
@@ -178,7 +229,7 @@ class Engine:
             lent = {post_id: 0.0}  # a candidate, whether a search finds it or not
             if post.kind == "answer":
                 near = searches.question.retrieve([Query(question)], "best", NEAR)[0]
-                lent |= lent_scores(self.archive, near)
+                lent |= lent_scores(self._manager.posts, near)
             ranked = search.rank([Query(question, lent)])[0]
             return explain(search, question, post, ranked)
 
@@ -210,6 +261,12 @@ class Engine:
         self._manager.refresh_after_write()
         return gone
 
+    def remove_links(self, links: Iterable[Link]) -> list[Link]:
+        """Remove links between questions; return those that existed."""
+        removed = self.archive.remove_links(links)
+        self._manager.refresh_after_write()
+        return removed
+
     def refresh(self) -> None:
         """Bring the indexes up to date with the archive."""
         self._manager.refresh()
@@ -217,6 +274,10 @@ class Engine:
     def refresh_models(self) -> bool:
         """Load the latest training, if it is not in service yet; whether it was loaded."""
         return self._manager.refresh_models()
+
+    def read_all(self) -> None:
+        """Let a teacher read every post that only its student has read; a stopped call resumes."""
+        self._manager.read_all()
 
     # -- state ------------------------------------------------------------------------------------
 
@@ -231,25 +292,36 @@ class Engine:
         """The models in service with their figures on dev, and the training in progress."""
         from askonce.engine.overview import describe_models
 
-        return describe_models(self.archive.folder, self._manager.ready().model, self.status())
+        return describe_models(self.archive, self._manager.ready().model, self.status())
 
     def overview(self, limit: int = 20) -> dict[str, Any]:
         """What the archive holds: counts, likely duplicates, questions with a likely answer."""
         from askonce.engine.overview import describe_archive
 
-        change = self.archive.change
-        if self._overview is None or self._overview[0] != (change, limit):
-            self._overview = ((change, limit), describe_archive(self, limit))
+        seen = self.archive.change, self._manager.ready().model, limit
+        if self._overview is None or self._overview[0] != seen:
+            self._overview = (seen, describe_archive(self, limit))
         return self._overview[1]
 
     # -- inside -----------------------------------------------------------------------------------
 
+    def _queries(self, questions: Sequence[str]) -> list[Query]:
+        wording = self.wording.get()
+        return [Query(text, synonyms=wording.added_words(text)) for text in questions]
+
     def _similar(
-        self, search: Search, questions: Sequence[str], ranked: Sequence[Ranked], k: int
+        self,
+        search: Search,
+        questions: Sequence[str],
+        ranked: Sequence[Ranked],
+        k: int,
+        options: ResultOptions,
     ) -> list[list[SimilarQuestion]]:
+        pinned = [self.wording.get().pinned_to(question) for question in questions]
+        read_questions(self._manager.posts, ranked, k)
         return [
-            similar_hits(self.archive, search, question, ranking, k)
-            for question, ranking in zip(questions, ranked, strict=True)
+            similar_hits(self._manager.posts, search, question, ranking, k, options, first)
+            for question, ranking, first in zip(questions, ranked, pinned, strict=True)
         ]
 
     def _answers(
@@ -260,13 +332,34 @@ class Engine:
         k: int,
         ranker: str,
         votes: bool,
+        options: ResultOptions,
     ) -> list[list[RankedAnswer]]:
-        lent = [lent_scores(self.archive, ranked) for ranked in near]
-        ranked = searches.answer.rank(list(map(Query, questions, lent)), ranker, max(k, DEPTH))
+        read_questions(self._manager.posts, near, NEAR)
+        lent = [lent_scores(self._manager.posts, ranked) for ranked in near]
+        search = searches.answer
+        plain = self._queries(questions)
+        queries = [replace(query, lent=own) for query, own in zip(plain, lent, strict=True)]
+        ranked = search.rank(queries, ranker, max(k, DEPTH))
+        ranked = _deepened(search, queries, ranked, ranker, options)
+        read_answers(self._manager.posts, ranked)
         return [
-            answer_hits(self.archive, searches.answer, question, ranking, k, votes)
+            answer_hits(self._manager.posts, search, question, ranking, k, votes, options)
             for question, ranking in zip(questions, ranked, strict=True)
         ]
+
+
+def _deepened(
+    search: Search,
+    queries: Sequence[Query],
+    ranked: list[Ranked],
+    ranker: str,
+    options: ResultOptions,
+) -> list[Ranked]:
+    """The rankings, followed by more candidates where results are filtered or paged."""
+    if not options.deep:
+        return ranked
+    more = search.retrieve(queries, ranker, DEEP)
+    return [one.followed_by(rest) for one, rest in zip(ranked, more, strict=True)]
 
 
 def _check(questions: Sequence[str], k: int) -> None:

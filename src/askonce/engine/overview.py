@@ -1,22 +1,27 @@
 """The archive and the models in service at a glance, for the page and ``/api/overview``."""
 
 import json
+import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askonce.archive import Archive
 from askonce.config import as_dict
-from askonce.engine.duplicates import find_duplicates
-from askonce.engine.results import RankedAnswer, Status
+from askonce.engine.checked import LikelyAnswer
+from askonce.engine.feedback import feedback_report
+from askonce.engine.results import Status
 from askonce.ranking.manifest import FOLDER, read_manifest
 from askonce.types import Post
 
 if TYPE_CHECKING:
     from askonce.engine.engine import Engine
 
-MIN_CONFIDENCE = 0.5  # for a pair to be listed as a likely duplicate
-NEWEST = 200  # questions checked for duplicates
+MIN_CONFIDENCE = 0.5  # for a pair to be listed as a likely duplicate, or for its answer
 PROGRESS = ".training/progress.json"  # below the models folder; written by a running training
+MAX_MONTHS = 100 * 12  # shown
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])$").match
 STALE_SECONDS = 60  # without an update, the training is considered dead
 
 
@@ -27,32 +32,47 @@ def describe_archive(engine: "Engine", limit: int) -> dict[str, Any]:
         "counts": archive.counts(),
         "growth": [
             {"month": month, "questions": questions, "answers": answers}
-            for month, questions, answers in archive.growth()
+            for month, questions, answers in _every_month(archive.growth())
         ],
         "unanswered": _unanswered(engine, limit),
         "duplicates_found": _duplicates(engine, limit),
     }
 
 
+def _every_month(growth: Sequence[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    """The months with posts and those without in between, oldest first."""
+    counted = {month: (questions, answers) for month, questions, answers in growth}
+    numbers = [12 * int(month[:4]) + int(month[5:7]) - 1 for month in counted if _MONTH(month)]
+    if not numbers or max(numbers) - min(numbers) > MAX_MONTHS:  # a date that cannot be right
+        return list(growth)
+    months = (f"{n // 12:04}-{n % 12 + 1:02}" for n in range(min(numbers), max(numbers) + 1))
+    return [(month, *counted.get(month, (0, 0))) for month in months]
+
+
 def _unanswered(engine: "Engine", limit: int) -> list[dict[str, Any]]:
+    """The newest questions without an answer, with one of a question that is likely the same."""
     questions = engine.archive.newest(limit, unanswered=True)
-    hits = engine.answers_many([post.text for post in questions], 1) if questions else []
+    likely = engine.checked.answers(questions, MIN_CONFIDENCE)
     return [
-        _id_and_title(post)
-        | {"created": post.created, "likely": _likely(answers[0]) if answers else None}
-        for post, answers in zip(questions, hits, strict=True)
+        _id_and_title(post) | {"created": post.created, "likely": _likely(one)}
+        for post, one in zip(questions, likely, strict=True)
     ]
 
 
-def _likely(answer: RankedAnswer) -> dict[str, Any]:
-    fields = {"question_id", "question_title", "text", "score"}
-    return {"answer_id": answer.id} | answer.model_dump(include=fields)
+def _likely(one: LikelyAnswer | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {
+        "answer_id": one.answer.id,
+        "question_id": one.pair.other.id,
+        "question_title": one.pair.other.title,
+        "text": one.answer.text,
+        "probability": one.pair.confidence,
+        "calibrated": one.pair.calibrated,
+    }
 
 
 def _duplicates(engine: "Engine", limit: int) -> list[dict[str, Any]]:
-    newest = engine.archive.newest(NEWEST)
-    pairs = [pair for pair in find_duplicates(engine, newest, MIN_CONFIDENCE) if pair is not None]
-    pairs.sort(key=lambda pair: -pair.confidence)
     return [
         _id_and_title(pair.question)
         | {
@@ -61,7 +81,7 @@ def _duplicates(engine: "Engine", limit: int) -> list[dict[str, Any]]:
             "probability": pair.confidence,
             "calibrated": pair.calibrated,
         }
-        for pair in pairs[:limit]
+        for pair in engine.checked.duplicates(limit, MIN_CONFIDENCE)
     ]
 
 
@@ -69,8 +89,9 @@ def _id_and_title(post: Post) -> dict[str, Any]:
     return {"id": post.id, "title": post.title or post.body[:80]}
 
 
-def describe_models(folder: Path | None, model: str | None, status: Status) -> dict[str, Any]:
-    """The models in service with their dev figures, and the progress of a running training."""
+def describe_models(archive: Archive, model: str | None, status: Status) -> dict[str, Any]:
+    """The models in service with their figures, a running training, and feedback by week."""
+    folder = archive.folder
     tasks: dict[str, Any] = {"questions": None, "answers": None}
     created = None
     if folder is not None and model is not None:
@@ -85,6 +106,7 @@ def describe_models(folder: Path | None, model: str | None, status: Status) -> d
         "status": status.model_dump(),
         "tasks": tasks,
         "training": _training(folder) if folder is not None else None,
+        "feedback": feedback_report(archive),
     }
 
 

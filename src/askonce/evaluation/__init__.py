@@ -2,11 +2,13 @@
 
 from askonce.evaluation.metrics import METRICS, Report, evaluate
 from askonce.evaluation.significance import (
+    Agreement,
     Comparison,
     Interval,
     Summary,
     bootstrap_interval,
     compare,
+    order_agreement,
     summarise,
 )
 from askonce.evaluation.ties import TIE_RULES, TieRule
@@ -24,6 +26,7 @@ from askonce.evaluation.trec_files import (
 __all__ = [
     "METRICS",
     "TIE_RULES",
+    "Agreement",
     "Comparison",
     "Interval",
     "Qrels",
@@ -34,6 +37,7 @@ __all__ = [
     "bootstrap_interval",
     "compare",
     "evaluate",
+    "order_agreement",
     "pools_to_qrels",
     "pools_to_run",
     "read_qrels",

@@ -25,7 +25,6 @@ class Report:
     ignored: int  # queries of the run that the qrels lack
 
     def values(self, metric: str) -> dict[str, float]:
-        """One metric by query, for significance tests."""
         if metric not in METRICS:
             raise UnknownName(f"no metric is called {metric!r}; {nearest(metric, METRICS)}")
         return {query: values[metric] for query, values in self.per_query.items()}

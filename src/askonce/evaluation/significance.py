@@ -18,8 +18,6 @@ _CELLS = 4_000_000  # random numbers held at once: 32 MB
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval of the mean over queries."""
-
     low: float
     high: float
 
@@ -42,6 +40,15 @@ class Summary:
     interval: Interval | None  # over queries; none with a single query
     seeds: int
     spread: float | None  # standard deviation of the mean over seeds; none with a single seed
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two orders of the same systems agree: 1 fully, 0 not at all, -1 reversed."""
+
+    tau: float
+    interval: Interval
+    p: float  # of so large a τ in random order
 
 
 def bootstrap_interval(
@@ -100,6 +107,43 @@ def summarise(seeds: Sequence[Mapping[str, float]]) -> Summary:
         seeds=table.shape[0],
         spread=None if one_seed else float(table.mean(axis=1).std(ddof=1)),
     )
+
+
+def order_agreement(
+    published: Mapping[str, float],
+    values: Mapping[str, Mapping[str, float]],
+    level: float = 0.95,
+    samples: int = 1000,
+    seed: int = 0,
+) -> Agreement:
+    """Kendall's τ-b between systems ordered by a published number and by their own mean.
+
+    The interval resamples the queries of our values; the published numbers are fixed.
+    """
+    from scipy import stats
+
+    if len(published) < 2:
+        raise AskonceError(f"an order needs at least 2 systems, found {len(published)}")
+    names = list(published)
+    numbers = np.array([published[name] for name in names])  # (S,)
+    table = _aligned([(name, values[name]) for name in names])  # (S, Q)
+
+    def tau(queries: NDArray[np.int64]) -> float:
+        return float(stats.kendalltau(numbers, table[:, queries].mean(axis=1)).statistic)
+
+    every = np.arange(table.shape[1])
+    resampled = stats.bootstrap(
+        (every,),
+        tau,
+        vectorized=False,
+        n_resamples=samples,
+        confidence_level=level,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    low, high = resampled.confidence_interval
+    p = float(stats.kendalltau(numbers, table.mean(axis=1)).pvalue)
+    return Agreement(tau(every), Interval(float(low), float(high)), p)
 
 
 def holm(p_values: ArrayLike) -> Floats:

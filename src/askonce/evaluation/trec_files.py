@@ -75,7 +75,6 @@ def write_run(path: Path | str, run: Run, tag: str = "askonce") -> None:
 
 
 def read_qrels(path: Path | str) -> Qrels:
-    """Read ``query 0 document label`` lines."""
     path, qrels = Path(path), dict[str, dict[str, int]]()
     for number, (query, _, document, label) in _read(path, columns=4):
         _add(qrels, path, number, (query, document), _label(path, number, label))
@@ -83,7 +82,6 @@ def read_qrels(path: Path | str) -> Qrels:
 
 
 def write_qrels(path: Path | str, qrels: Qrels) -> None:
-    """Write labels in the order of the mapping."""
     _write(
         Path(path),
         (
@@ -154,8 +152,8 @@ def _add(
     query, document = key
     row = table.setdefault(query, {})
     if document in row:
-        found = f"{document!r} again for {query!r}"
-        raise DataError(path, "each document once per query", found, number)
+        actual = f"{document!r} again for {query!r}"
+        raise DataError(path, "each document once per query", actual, number)
     row[document] = value
 
 

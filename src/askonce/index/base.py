@@ -1,6 +1,6 @@
 """The contract of indexes: add posts, remove them, search them, and record how far they follow."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -86,17 +86,36 @@ class KeyEncoder(Protocol):
         """One float32 key per post (n, K)."""
 
 
+class Terms(Protocol):
+    """Turns a text into the stemmed words that it is found by."""
+
+    def __call__(self, text: str) -> list[str]: ...
+
+    def pairs(self, text: str) -> list[tuple[str, str]]:
+        """Each word with its stem."""
+
+
 class WordIndex(Index, Protocol):
     @property
-    def terms(self) -> Callable[[str], list[str]]:
-        """Turns a text into the stemmed words that it is found by."""
+    def terms(self) -> Terms: ...
 
 
 class KeyIndex(Index, Protocol):
     coder: KeyEncoder
 
-    def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
-        """Make posts findable by keys (n, K) that the encoder made; ids must be distinct."""
+    def add_keys(
+        self, ids: Sequence[str], keys: np.ndarray, read: np.ndarray | None = None
+    ) -> None:
+        """Make posts findable by keys (n, K) that the encoder made; ids must be distinct.
+
+        Of an encoder with two readers, ``read`` (n,) says which keys are the slow one's; None: all.
+        """
+
+    def unread(self, count: int | None = None) -> list[str]:
+        """The first ids whose keys a slow reader has yet to replace."""
+
+    def unread_count(self) -> int:
+        """How many there are."""
 
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         """The k posts that match a query's key best."""
@@ -114,7 +133,6 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in lists of at most ``size``."""
     stream = iter(items)
     while batch := list(islice(stream, size)):
         yield batch

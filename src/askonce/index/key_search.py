@@ -19,7 +19,7 @@ ROOTS = 2_000  # keys inserted by one thread before all cores insert
 CHUNK = 8_192  # keys scaled at a time: scaled copies of all would fill the memory
 BULK_VALUES = 100_000_000  # numbers in all keys up to which many queries scan all of them
 BULK_PRODUCTS = 8_000_000  # scores held at a time
-SPARE = 8  # hits beyond those asked for
+BULK = 32  # queries from which one product of matrices is faster than a graph
 LARGEST, SCALED = 60_000.0, 256.0  # float16 ends at 65,504; later keys may be larger
 
 
@@ -106,32 +106,28 @@ class Snapshot:
     def best(self, key: np.ndarray, k: int) -> list[Hit]:
         """The k posts with the largest inner products."""
         k = min(k, self.living)
-        if k < 1:
-            return []
-        rows = self._candidates(key, k)
-        scores = self.products(rows, key)  # (c,)
-        top = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
-        pairs = zip(rows[top].tolist(), scores[top].tolist(), strict=True)
-        return best_first(Hit(self.ids[row], score) for row, score in pairs)[:k]
+        return self._hits(self._candidates(key, k), key, k) if k > 0 else []
 
     def best_many(self, keys: np.ndarray, k: int) -> list[list[Hit]]:
         """The k best posts for each of many keys (Q, K), by one product of matrices at a time."""
-        if self.graph is not None and self.keys.size > BULK_VALUES:
+        if self.graph is not None and (len(keys) < BULK or self.keys.size > BULK_VALUES):
             return [self.best(key, k) for key in keys]
-        k, found = min(k, self.living), []
+        k, hits = min(k, self.living), []
         if k < 1:
             return [[] for _ in keys]
         step = max(1, BULK_PRODUCTS // len(self.keys))
         for start in range(0, len(keys), step):
             block = keys[start : start + step]  # (q, K)
-            scores = block @ self.keys.T  # (q, n)
-            scores[:, ~self.alive] = -np.inf
-            count = min(k + SPARE, self.living)  # ties by rounding; scored exactly below
-            top = np.argpartition(-scores, count - 1, axis=1)[:, :count]  # (q, count)
-            for key, rows in zip(block, top, strict=True):
-                pairs = zip(rows.tolist(), self.products(rows, key).tolist(), strict=True)
-                found.append(best_first(Hit(self.ids[row], score) for row, score in pairs)[:k])
-        return found
+            for key, scores in zip(block, block @ self.keys.T, strict=True):  # (n,)
+                hits.append(self._hits(self._top(scores, k, self.alive), key, k))
+        return hits
+
+    def _hits(self, rows: np.ndarray, key: np.ndarray, k: int) -> list[Hit]:
+        """The k best of these rows, by exact products."""
+        scores = self.products(rows, key)  # (c,)
+        top = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+        pairs = zip(rows[top].tolist(), scores[top].tolist(), strict=True)
+        return best_first(Hit(self.ids[row], score) for row, score in pairs)[:k]
 
     def products(self, rows: np.ndarray, key: np.ndarray) -> np.ndarray:
         """Inner products in float64, row by row: equal keys get equal scores in any row."""
@@ -148,13 +144,18 @@ class Snapshot:
 
     def _largest(self, key: np.ndarray, k: int, start: int) -> np.ndarray:
         """Rows from ``start`` on with the k largest products, or as large but for rounding."""
-        scores, alive = self.keys[start:] @ key, self.alive[start:]  # (m,)
+        return start + self._top(self.keys[start:] @ key, k, self.alive[start:])
+
+    @staticmethod
+    def _top(scores: np.ndarray, k: int, alive: np.ndarray) -> np.ndarray:
+        """The living rows with the k largest scores (m,), or as large but for rounding."""
         if k >= len(scores):
-            return start + np.flatnonzero(alive)
+            return np.flatnonzero(alive)
         slack = 1e-5 * np.abs(scores).max()
-        scores[~alive] = -np.inf
+        if not alive.all():
+            scores[~alive] = -np.inf
         least = np.partition(scores, len(scores) - k)[len(scores) - k] - slack
-        return start + np.flatnonzero((scores >= least) & alive)
+        return np.flatnonzero((scores >= least) & alive)
 
 
 EMPTY = Snapshot(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=bool), 0, ())

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -13,39 +14,61 @@ from tantivy import Occur, Query
 from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit, best_first
-from askonce.text.tokenise import TOKENISERS
+from askonce.index.stems import Stems
 from askonce.types import Pool, Post, TokeniserName
 
 FORMAT = 1
 HEAP = 64_000_000  # bytes of posts held before a segment is written; less makes many segments
 MAX_QUERY_WORDS = 256  # of a pasted log file the first words are query enough
-# A search uses the rarest terms. On Travel, whose questions have 57 terms, MRR is 0.287 with
-# 48 terms and 0.284 with all, and a query of 200 words takes a fifth of the time.
-MAX_QUERY_TERMS = 48
+# Of a longer question, the terms with most idf times count. MAP on dev with 32 and with all: Travel
+# .280 and .273 (500 questions of 65 terms), SemEval B .191 and .183 (43 of 28 terms). Chosen from
+# seven limits by benchmarks/query_terms.py.
+QUERY_TERMS = 32
+SHORTEST_TYPO, LONG_WORD = 4, 8  # letters of a stem: to forgive one wrong letter, or two
+TYPO_SCORE = 4.0  # of a word that is nearly in the query; BM25 of a rare word is 4 to 8
+CACHED_IDS = 200_000  # of documents, about 40 MB
 TIES = 1000  # posts tied with the last hit that are ordered by id
 
 
-class Stems:
-    """Texts to stemmed words, the same for every lexical index."""
+class Reader:
+    """What one commit holds, and the ids of documents that were found in it."""
 
-    def __init__(self, tokeniser: TokeniserName = "words") -> None:
-        self.tokenise = TOKENISERS[tokeniser]
-        # words arrive split and lower-cased; the stemmer joins "policy" and "policies"
-        self.analyser = (
-            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-            .filter(tantivy.Filter.stemmer("english"))
-            .build()
-        )
+    def __init__(self, searcher: "tantivy.Searcher") -> None:
+        self.searcher = searcher
+        self.posts = int(searcher.num_docs)
+        self._ids: dict[tuple[int, int], str] = {}  # by segment and document
 
-    def __call__(self, text: str) -> list[str]:
-        return list(self.analyser.analyze(" ".join(self.tokenise(text))))
+    def frequency(self, term: str) -> int:
+        return int(self.searcher.doc_freq("text", term))
+
+    def search(self, query: "Query", limit: int) -> "list[tuple[float, tantivy.DocAddress]]":
+        return list(self.searcher.search(query, limit=limit, count=False).hits)
+
+    def hits(self, hits: "Iterable[tuple[float, tantivy.DocAddress]]") -> list[Hit]:
+        return best_first(Hit(self._id(address), float(score)) for score, address in hits)
+
+    def scores(self, query: "Query", ids: Sequence[str]) -> np.ndarray:
+        if not ids:
+            return np.empty(0)
+        scores = dict(self.hits(self.search(query, len(ids))))
+        return np.array([scores.get(post_id, 0.0) for post_id in ids])
+
+    def _id(self, address: "tantivy.DocAddress") -> str:
+        key = (address.segment_ord, address.doc)
+        post_id = self._ids.get(key)
+        if post_id is None:
+            if len(self._ids) >= CACHED_IDS:
+                self._ids.clear()
+            post_id = self._ids[key] = str(self.searcher.doc(address)["id"][0])
+        return post_id
 
 
 class LexicalIndex:
     """A BM25 index of posts: in a folder, or in memory without one.
 
     With ``writer=False`` it only searches, beside another process that writes; ``reload`` shows
-    what that process has added.
+    what that process has added. With ``forgiving``, a word that no post has matches words that
+    differ in a letter or two. ``query_terms`` is the number of terms that a search uses.
     """
 
     lock_name = None  # the lock on the folder of all indexes is enough
@@ -56,8 +79,10 @@ class LexicalIndex:
         folder: Path | None = None,
         tokeniser: TokeniserName = "words",
         writer: bool = True,
+        forgiving: bool = False,
+        query_terms: int = QUERY_TERMS,
     ) -> None:
-        self.position = 0
+        self.position, self._forgiving, self._query_terms = 0, forgiving, query_terms
         self._folder, self._writable = folder, writer
         self.terms = Stems(tokeniser)
         self._made_with = {"kind": "lexical", "format": FORMAT, "tokeniser": tokeniser}
@@ -70,7 +95,7 @@ class LexicalIndex:
         self._see_commits()
 
     def __len__(self) -> int:
-        return int(self._searcher.num_docs)
+        return self._reader.posts
 
     def add(self, posts: Iterable[Post]) -> None:
         seen: set[str] = set()
@@ -97,32 +122,31 @@ class LexicalIndex:
         self._write(remove_all)
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
-        searcher = self._searcher  # one throughout: document addresses differ between searchers
-        posts = int(searcher.num_docs)
-        if k < 1 or not posts:
+        reader = self._reader  # one throughout: document addresses differ between commits
+        if k < 1 or not reader.posts:
             return []
         with self._reading():
-            terms = self._rarest(searcher, text)
+            terms = self._best_terms(reader, text)
             if not terms:
                 return []
-            query = self._any_of(terms)
-            hits = searcher.search(query, limit=min(k + 1, posts), count=False).hits
+            query = self._any_of(terms, reader)
+            hits = reader.search(query, min(k + 1, reader.posts))
             if len(hits) > k and hits[k][0] == hits[k - 1][0]:
-                hits = searcher.search(query, limit=min(k + TIES, posts), count=False).hits
-            return _hits(searcher, hits)[:k]
+                hits = reader.search(query, min(k + TIES, reader.posts))
+            return reader.hits(hits)[:k]
 
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         """BM25 of each of these posts; 0 where no word is shared."""
-        searcher = self._searcher
+        reader = self._reader
         # Nested, not one union: tantivy then looks up these posts in the list of each term, where a
         # union would walk through all lists.
         query = self._among(ids)
         with self._reading():
-            for term, count in self._rarest(searcher, text).items():
+            for term, count in self._best_terms(reader, text).items():
                 query = Query.boolean_query(
-                    [(Occur.Must, query), (Occur.Should, self._term(term, count))]
+                    [(Occur.Must, query), (Occur.Should, self._match(reader, term, count))]
                 )
-            return _scores(searcher, query, ids)
+            return reader.scores(query, ids)
 
     def scores(self, pool: Pool) -> np.ndarray:
         """BM25 of each candidate of a pool by all words of its query; 0 where none is shared."""
@@ -131,7 +155,7 @@ class LexicalIndex:
         if not terms:
             return np.zeros(len(ids))
         both = [(Occur.Must, self._any_of(terms)), (Occur.Must, self._among(ids))]
-        return _scores(self._searcher, Query.boolean_query(both), ids)
+        return self._reader.scores(Query.boolean_query(both), ids)
 
     def save(self) -> None:
         """Write the position; posts are on disk since they were added."""
@@ -240,28 +264,46 @@ class LexicalIndex:
             self._index.reload()
         except ValueError as error:
             raise position.damaged(self._folder or Path(), f"is broken ({error})") from None
-        self._searcher = self._index.searcher()
+        self._reader = Reader(self._index.searcher())
 
     def _holds(self, post_id: str) -> bool:
         with self._reading():
-            return bool(self._searcher.doc_freq("id", post_id))
+            return bool(self._reader.searcher.doc_freq("id", post_id))
 
     def _terms(self, text: str) -> Counter[str]:
         return Counter(self.terms(text)[:MAX_QUERY_WORDS])
 
-    def _rarest(self, searcher: "tantivy.Searcher", text: str) -> Mapping[str, int]:
-        """The terms of a query with their counts; only the rarest if there are many."""
+    def _best_terms(self, reader: Reader, text: str) -> Mapping[str, int]:
+        """The terms of a query with their counts; of many, those that add most to a score."""
         counts = self._terms(text)
-        if len(counts) <= MAX_QUERY_TERMS:
+        if len(counts) <= self._query_terms:
             return counts
-        rarity = {term: searcher.doc_freq("text", term) for term in counts}
-        rarest = sorted(counts, key=lambda term: (rarity[term], term))
-        return {term: counts[term] for term in rarest[:MAX_QUERY_TERMS]}
+        worth = {term: count * self._worth(reader, term) for term, count in counts.items()}
+        best = sorted(counts, key=lambda term: (-worth[term], term))[: self._query_terms]
+        return {term: counts[term] for term in best}
 
-    def _any_of(self, terms: Mapping[str, int]) -> "Query":
+    def _worth(self, reader: Reader, term: str) -> float:
+        """What a term adds to the score of a post, but for its frequency in the post: its idf."""
+        posts = reader.frequency(term)
+        if posts:
+            return log(1 + (reader.posts - posts + 0.5) / (posts + 0.5))
+        return TYPO_SCORE if self._forgives(term) else 0.0
+
+    def _forgives(self, term: str) -> bool:
+        return self._forgiving and len(term) >= SHORTEST_TYPO
+
+    def _any_of(self, terms: Mapping[str, int], reader: Reader | None = None) -> "Query":
+        """A query for any of these terms; with a reader, typos may be forgiven."""
         return Query.boolean_query(
-            [(Occur.Should, self._term(term, count)) for term, count in terms.items()]
+            [(Occur.Should, self._match(reader, term, count)) for term, count in terms.items()]
         )
+
+    def _match(self, reader: Reader | None, term: str, count: int) -> "Query":
+        if reader is None or not self._forgives(term) or reader.frequency(term):
+            return self._term(term, count)
+        distance = 2 if len(term) >= LONG_WORD else 1
+        similar = Query.fuzzy_term_query(self._schema, "text", term, distance)
+        return Query.boost_query(similar, TYPO_SCORE)
 
     def _term(self, term: str, count: int) -> "Query":
         query = Query.term_query(self._schema, "text", term, index_option="freq")
@@ -280,16 +322,3 @@ def _schema() -> "tantivy.Schema":
     schema.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
     schema.add_text_field("text", tokenizer_name="stemmed", index_option="freq")
     return schema.build()
-
-
-def _hits(
-    searcher: "tantivy.Searcher", hits: "Iterable[tuple[float, tantivy.DocAddress]]"
-) -> list[Hit]:
-    return best_first(Hit(searcher.doc(address)["id"][0], float(score)) for score, address in hits)
-
-
-def _scores(searcher: "tantivy.Searcher", query: "Query", ids: Sequence[str]) -> np.ndarray:
-    if not ids:
-        return np.empty(0)
-    scores = dict(_hits(searcher, searcher.search(query, limit=len(ids), count=False).hits))
-    return np.array([scores.get(post_id, 0.0) for post_id in ids])

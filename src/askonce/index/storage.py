@@ -86,7 +86,8 @@ class FolderStorage:
     open_indexes_survive_clear = True  # removed files stay readable while they are open
 
     def words(self, kind: PostKind, rebuild: bool = False) -> WordIndex:
-        return LexicalIndex(self._path(f"lexical-{kind}s", rebuild), writer=self.writable)
+        folder = self._path(f"lexical-{kind}s", rebuild)
+        return LexicalIndex(folder, writer=self.writable, forgiving=True)
 
     def keys(
         self, kind: PostKind, coder: KeyEncoder, models: str, rebuild: bool = False

@@ -7,7 +7,7 @@ valid, so a reader ignores what a crash left behind, and the next writer overwri
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,7 +32,6 @@ class KeyRows:
             self.keys = self._mapped(rows)
 
     def append(self, new: np.ndarray) -> None:
-        """Append keys (m, K)."""
         rows = len(self.keys) + len(new)
         if self._path is None:
             if rows > len(self._buffer):
@@ -73,18 +72,39 @@ def removed(ids: Sequence[str]) -> bytes:
     return f"{json.dumps(ids)}\n".encode()
 
 
-def replay(log: bytes) -> tuple[list[str], dict[str, int]]:
-    """The id of every row, and the row of every post that was not removed later."""
-    ids: list[str] = []
-    rows: dict[str, int] = {}
-    for entry in json.loads(b"[%s]" % log.rstrip(b"\n").replace(b"\n", b",")):
+def marked(ids: Sequence[str]) -> bytes:
+    """A log line for posts whose rows so far have the keys of the slow one of two readers."""
+    return f"{json.dumps({'read': ids})}\n".encode()
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What a log says."""
+
+    ids: list[str] = field(default_factory=list)  # of every row
+    rows: dict[str, int] = field(default_factory=dict)  # of posts that were not removed later
+    unread: dict[str, None] = field(default_factory=dict)  # of these, those that are not marked
+
+    def add(self, entry: Any) -> None:  # noqa: ANN401 - JSON
         if isinstance(entry, str):
-            rows[entry] = len(ids)
-            ids.append(entry)
+            self.rows[entry] = len(self.ids)
+            self.ids.append(entry)
+            self.unread[entry] = None
+        elif isinstance(entry, dict):
+            for post_id in entry["read"]:
+                self.unread.pop(post_id, None)
         else:
             for post_id in entry:
-                rows.pop(post_id, None)
-    return ids, rows
+                self.rows.pop(post_id, None)
+                self.unread.pop(post_id, None)
+
+
+def replay(log: bytes) -> Logged:
+    """Follow the lines of a log."""
+    logged = Logged()
+    for entry in json.loads(b"[%s]" % log.rstrip(b"\n").replace(b"\n", b",")):
+        logged.add(entry)
+    return logged
 
 
 @dataclass(frozen=True)
@@ -106,6 +126,7 @@ class Loaded:
     store: KeyRows | None
     ids: list[str]
     rows: dict[str, int]
+    unread: dict[str, None]
     snapshot: Snapshot
 
 
@@ -131,7 +152,8 @@ class VectorFiles:
             reason = f"was made by another model ({made!r}, not {self._coder!r})"
             raise position.damaged(self.folder, reason)
         saved = _saved(self.folder, content)
-        ids, rows = self._ids(saved)
+        logged = self._logged(saved)
+        ids, rows = logged.ids, logged.rows
         keys = np.empty((0, saved.dim), dtype=np.float32)  # (n, K)
         store = None
         if saved.rows:
@@ -143,10 +165,17 @@ class VectorFiles:
             graph = Graph.load(self._graph(saved), saved.dim, saved.graph_rows, saved.graph_scale)
         alive = np.zeros(saved.rows, dtype=bool)  # (n,)
         alive[list(rows.values())] = True
-        return Loaded(saved, store, ids, rows, Snapshot(keys, alive, len(rows), ids, graph))
+        snapshot = Snapshot(keys, alive, len(rows), ids, graph)
+        return Loaded(saved, store, ids, rows, logged.unread, snapshot)
 
     def write(
-        self, before: Saved, change: int, snapshot: Snapshot, store: KeyRows | None, log: bytes
+        self,
+        before: Saved,
+        change: int,
+        snapshot: Snapshot,
+        store: KeyRows | None,
+        log: bytes,
+        unread: int = 0,
     ) -> Saved:
         """Write the new rows; they are valid once ``position.json`` is replaced."""
         graph = snapshot.graph
@@ -166,22 +195,25 @@ class VectorFiles:
         if graph is not None and graph.rows != before.graph_rows:
             graph.save(self._graph(saved))
             sync(self._graph(saved))
-        position.write(self.folder, self._made_with | {"coder": self._coder} | asdict(saved))
+        counts = {"posts": snapshot.living, "unread": unread}  # for people
+        made = self._made_with | {"coder": self._coder}
+        position.write(self.folder, made | asdict(saved) | counts)
         self._remove_others(saved)
         return saved
 
-    def _ids(self, saved: Saved) -> tuple[list[str], dict[str, int]]:
+    def _logged(self, saved: Saved) -> Logged:
         _need(self._log(saved), saved.log_bytes)
         with self._log(saved).open("rb") as stream:
             log = stream.read(saved.log_bytes)
         try:
-            ids, rows = replay(log)
-        except (ValueError, TypeError) as error:
+            logged = replay(log)
+        except (ValueError, TypeError, KeyError) as error:
             reason = f"has a log that cannot be read ({error})"
             raise position.damaged(self.folder, reason) from None
-        if len(ids) != saved.rows:
-            raise position.damaged(self.folder, f"has {len(ids)} ids for {saved.rows} keys")
-        return ids, rows
+        if len(logged.ids) != saved.rows:
+            count = len(logged.ids)
+            raise position.damaged(self.folder, f"has {count} ids for {saved.rows} keys")
+        return logged
 
     def _log(self, saved: Saved) -> Path:
         return self.folder / f"log-{saved.generation}.jsonl"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit, KeyEncoder, batches, finite_keys
 from askonce.index.key_search import EMPTY, Graph, Snapshot
-from askonce.index.vector_files import KeyRows, Saved, VectorFiles, added, removed
+from askonce.index.readers import TwoReaders, first_keys
+from askonce.index.vector_files import KeyRows, Saved, VectorFiles, added, marked, removed
 from askonce.types import Post
 
 BATCH = 2048  # posts encoded at a time
@@ -24,11 +26,11 @@ CACHED_QUERIES = 128
 
 @dataclass
 class Contents:
-    """What a writer needs beside the snapshot."""
-
     store: KeyRows | None = None  # made with the first post, when the length of keys is known
     ids: list[str] = field(default_factory=list)  # by row
     rows: dict[str, int] = field(default_factory=dict)  # of living posts
+    # living posts by a fast reader whose keys a slow one will replace, the oldest first
+    unread: dict[str, None] = field(default_factory=dict)
     unsaved: list[bytes] = field(default_factory=list)  # log lines
 
 
@@ -66,13 +68,25 @@ class VectorIndex:
         self._need_writer()
         for batch in batches(posts, BATCH):
             latest = {post.id: post for post in batch}
-            self.add_keys(list(latest), self.coder.candidate_keys(list(latest.values())))
+            self.add_keys(list(latest), *first_keys(self.coder, list(latest.values())))
 
-    def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
+    def add_keys(
+        self, ids: Sequence[str], keys: np.ndarray, read: np.ndarray | None = None
+    ) -> None:
         self._need_writer()
         keys = self._checked(ids, finite_keys(self.coder, ids, keys))  # (n, K)
+        final = [True] * len(ids) if read is None else read.tolist()
         with self._writing:
             self._append(list(ids), keys)
+            if isinstance(self.coder, TwoReaders):
+                self._mark(ids, final)
+
+    def unread(self, count: int | None = None) -> list[str]:
+        with self._publishing:
+            return list(islice(self._contents.unread, count))
+
+    def unread_count(self) -> int:
+        return len(self._contents.unread)
 
     def remove(self, ids: Iterable[str]) -> None:
         self._need_writer()
@@ -85,6 +99,8 @@ class VectorIndex:
             contents.unsaved.append(removed(gone))
             with self._publishing:
                 alive[[contents.rows.pop(post_id) for post_id in gone]] = False
+                for post_id in gone:
+                    contents.unread.pop(post_id, None)
                 self._snapshot = replace(snapshot, alive=alive, living=snapshot.living - len(gone))
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
@@ -120,7 +136,12 @@ class VectorIndex:
                 contents = self._contents
                 log = b"".join(contents.unsaved)
                 self._saved = self._files.write(
-                    self._saved, self.position, self._snapshot, contents.store, log
+                    self._saved,
+                    self.position,
+                    self._snapshot,
+                    contents.store,
+                    log,
+                    len(contents.unread),
                 )
                 contents.unsaved.clear()
 
@@ -130,7 +151,8 @@ class VectorIndex:
         loaded = self._files.load()
         self.position, self._saved = loaded.saved.change, loaded.saved
         with self._publishing:
-            self._contents = Contents(loaded.store, loaded.ids, loaded.rows)
+            unread = loaded.unread if isinstance(self.coder, TwoReaders) else {}
+            self._contents = Contents(loaded.store, loaded.ids, loaded.rows, unread)
             self._snapshot = loaded.snapshot
 
     def close(self) -> None:
@@ -189,6 +211,17 @@ class VectorIndex:
                 contents.store.keys, alive, living, contents.ids, snapshot.graph
             )
 
+    def _mark(self, ids: Sequence[str], final: Sequence[bool]) -> None:
+        """Record which of these new keys are the slow reader's."""
+        contents = self._contents
+        read = [post_id for post_id, done in zip(ids, final, strict=True) if done]
+        if read:
+            contents.unsaved.append(marked(read))
+        with self._publishing:
+            contents.unread.update(dict.fromkeys(ids))
+            for post_id in read:
+                del contents.unread[post_id]
+
     def _compact(self) -> None:
         """Copy the living rows into new files when a third of all rows is dead."""
         snapshot = self._snapshot
@@ -204,7 +237,11 @@ class VectorIndex:
         by_id = {post_id: row for row, post_id in enumerate(ids)}
         self._saved = Saved(generation=generation)
         with self._publishing:
-            self._contents = Contents(store, ids, by_id, [added(ids)])
+            unread = self._contents.unread
+            log = [added(ids)]
+            if isinstance(self.coder, TwoReaders):
+                log.append(marked([post_id for post_id in ids if post_id not in unread]))
+            self._contents = Contents(store, ids, by_id, unread, log)
             self._snapshot = Snapshot(store.keys, np.ones(len(ids), dtype=bool), len(ids), ids)
 
     def _grow_graph(self) -> None:

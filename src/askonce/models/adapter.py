@@ -20,8 +20,6 @@ from askonce.text.batch import Batch
 
 
 class Bend(nn.Module):
-    """One side's map, f above."""
-
     def __init__(self, dim: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.linear = nn.Linear(dim, dim, bias=False)  # W
@@ -32,13 +30,12 @@ class Bend(nn.Module):
         nn.init.zeros_(self.outer.weight)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Vectors (B, D) to vectors (B, D)."""
         return self.linear(vectors) + self.outer(self.dropout(self.inner(vectors).relu()))
 
 
 @MODELS.add("adapter")
 class Adapter(Encoder):
-    """A teacher's vectors, bent by what the archive's marks say."""
+    """A teacher's vectors with a correction that is learned from labels."""
 
     reads = "vectors"
 
@@ -66,7 +63,6 @@ class Adapter(Encoder):
         return self.encode_side(batch, "query")  # (B, D)
 
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
-        """Vectors of texts as queries or as candidates."""
         bend = self.bends[-1 if side == "candidate" else 0]
         bent = bend(batch.vectors)  # (B, D)
         if self.radius is None:

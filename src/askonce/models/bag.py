@@ -55,11 +55,9 @@ class Bag(Encoder):
         self.register_load_state_dict_post_hook(_discard_tables)  # type: ignore[no-untyped-call]
 
     def encode(self, batch: Batch) -> Tensor:
-        """Vectors of texts as queries."""
         return self.encode_side(batch, "query")  # (B, D)
 
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
-        """Vectors of texts as queries or as candidates."""
         row = -1 if side == "candidate" else 0
         view, fields = batch.text, self._fields(batch)
         if self.tables is not None:
@@ -74,7 +72,6 @@ class Bag(Encoder):
 
     @torch.no_grad()
     def prepare(self) -> None:
-        """Fold words, weights and map into one table."""
         if self.training:
             return
         table = self.words.weight * self.weights[:, None]  # (V, D)
@@ -82,7 +79,6 @@ class Bag(Encoder):
         self.tables = [linear(table) for linear in self.maps] or [table]
 
     def train(self, mode: bool = True) -> "Bag":
-        """Training changes the weights, so it drops the tables."""
         if mode:
             self.tables = None
         return super().train(mode)
@@ -119,5 +115,4 @@ def _sum(ids: Tensor, table: Tensor, weights: Tensor | None) -> Tensor:
 
 
 def _discard_tables(module: Bag, _: object) -> None:
-    """Loaded weights invalidate the tables."""
     module.tables = None

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askonce.text.batch import Batch, View
+from askonce.text.batch import Batch, TokenIds, View, join_rows
 from askonce.text.stopwords import STOPWORDS
 from askonce.text.vocabulary import Vocabulary
 
@@ -59,7 +59,7 @@ class States:
     def select(self, rows: Tensor) -> "States":
         """These rows in this order; a row may be repeated."""
         return States(
-            View(self.view.codes[rows], self.view.lengths[rows]),
+            self.view.take(rows),
             {name: part[rows] for name, part in self.per_word.items()},
             {name: part[rows] for name, part in self.per_text.items()},
         )
@@ -68,7 +68,7 @@ class States:
         """A copy of one text, without padding."""
         one, length = slice(index, index + 1), int(self.view.lengths[index])
         return States(
-            View(self.view.codes[one, :length].clone(), self.view.lengths[one].clone()),
+            self.view.take(one, length).clone(),
             {name: part[one, :length].clone() for name, part in self.per_word.items()},
             {name: part[one].clone() for name, part in self.per_text.items()},
         )
@@ -78,18 +78,10 @@ class States:
         """Several texts as one batch, padded to the longest."""
         first = rows[0]
         return States(
-            View(
-                _pad([row.view.codes for row in rows]),  # (B, T)
-                torch.cat([row.view.lengths for row in rows]),  # (B,)
-            ),
-            {name: _pad([row.per_word[name] for row in rows]) for name in first.per_word},
+            View.join([row.view for row in rows]),
+            {name: join_rows([row.per_word[name] for row in rows]) for name in first.per_word},
             {name: torch.cat([row.per_text[name] for row in rows]) for name in first.per_text},
         )
-
-
-def _pad(rows: Sequence[Tensor]) -> Tensor:
-    """Rows (1, T_i, ...) as one tensor (B, T, ...) with zeros behind each."""
-    return nn.utils.rnn.pad_sequence([row[0] for row in rows], batch_first=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +102,6 @@ class Matcher(nn.Module, ABC):
     config: Any
 
     def forward(self, query: Batch, candidate: Batch) -> Tensor:
-        """One score per row."""
         return self.match(self.read(query, "query"), self.read(candidate, "candidate"))  # (B,)
 
     @abstractmethod
@@ -120,6 +111,15 @@ class Matcher(nn.Module, ABC):
     @abstractmethod
     def match(self, query: States, candidate: States) -> Tensor:
         """One score per row from the states of both sides."""
+
+    @property
+    def scores_many(self) -> bool:
+        """Whether ``score_many`` is there, as quicker than pairs are."""
+        return False
+
+    def score_many(self, query: TokenIds, candidates: Sequence[TokenIds]) -> Tensor:
+        """Scores (C,) of one query with its candidates, equal to those of ``forward``."""
+        raise NotImplementedError
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """The weights that the model gives to words, if it weights words."""
@@ -172,5 +172,4 @@ class Encoder(Matcher):
         return nn.functional.normalize(vectors, dim=-1)  # (B, K); right for cosine models
 
     def candidate_key(self, vectors: Tensor) -> Tensor:
-        """Keys for an inner-product index."""
         return nn.functional.normalize(vectors, dim=-1)  # (B, K)

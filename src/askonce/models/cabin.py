@@ -71,10 +71,11 @@ class InteractiveReader(nn.Module):
         self.recurrence = DirectionalLSTM(inputs, config.hidden, config.layers)
         self.attention = InteractiveAttention(dim, config.jump) if config.attention else None
         self.fuse = nn.Linear(dim, dim)  # V and b of eq. 19
+        # without weights: eq. 19 has its own
+        self.norm = nn.LayerNorm(dim, elementwise_affine=False) if config.normalise else None
 
     def read(self, view: View, vectors: Tensor) -> States:
-        """Hidden states, sentence vector and, with attention, its keys."""
-        hidden = self.recurrence(vectors, view.lengths)  # (B, T, D)
+        hidden = self._normalised(self.recurrence(vectors, view.lengths))  # (B, T, D), 0 on padding
         per_word = {"hidden": hidden}
         if self.attention is not None:
             per_word["keys"] = self.attention.keys(hidden)  # (B, T, 2)
@@ -90,14 +91,17 @@ class InteractiveReader(nn.Module):
         return self.attention(own["keys"], partner["sentence"], mask)
 
     def forward(self, own: States, partner: States) -> Tensor:
-        """The side's vector, given its partner."""
         hidden = own["hidden"]  # (B, T, D)
-        summaries = (
-            torch.stack(self.weights(own, partner), dim=1) @ hidden
-        )  # (B, 2, D), eqs. 16, 17
+        weights = torch.stack(self.weights(own, partner), dim=1)  # (B, 2, T)
+        summaries = self._normalised(weights @ hidden)  # (B, 2, D), eqs. 16, 17
         fused = summaries.prod(1, keepdim=True)  # (B, 1, D), eq. 18
-        aware = torch.tanh(self.fuse(hidden * fused))  # (B, T, D), eq. 19
+        inputs = self._normalised(hidden * fused)  # (B, T, D)
+        aware = torch.tanh(self.fuse(inputs))  # (B, T, D), eq. 19
         return masked_mean(aware, own.view.mask)  # (B, D)
+
+    def _normalised(self, vectors: Tensor) -> Tensor:
+        """Layer norm over the last dimension, if the settings ask for it."""
+        return vectors if self.norm is None else self.norm(vectors)
 
 
 @MODELS.add("cabin")
@@ -108,16 +112,20 @@ class Cabin(LanguageModelReader):
     ``load_language_models``. The paper's ablations: CABIN-J is ``jump = false``, CABIN-A is
     ``attention = false``, CABIN-P is ``freeze_lm = false`` without pre-training. Questions and
     answers share one vocabulary; the paper has one for each.
+
+    As printed, the two sides hardly interact before training: the readers' states are small, so the
+    products of eqs. 12, 13, 18 and 19 all but vanish, and eq. 20 only adds the two vectors.
+    ``normalise`` and ``compare``, which are ours, mend that.
     """
 
     @dataclass(frozen=True)
     class Config(ReaderConfig):
-        """Settings; section numbers are the paper's."""
-
         similarity: int = 100  # size of s in eq. 20, not given in the paper
         jump: bool = True  # section 4.1.2
         attention: bool = True  # eqs. 14 and 15
         dropout: float = 0.5  # section 5.3, which does not say where: here before eq. 20
+        normalise: bool = False  # ours: layer norm of the states, and before eqs. 18 and 19
+        compare: bool = False  # ours: also h_q ⊙ h_a and |h_q - h_a| in eq. 20
 
     config: Config
 
@@ -126,7 +134,7 @@ class Cabin(LanguageModelReader):
         self.query_reader = InteractiveReader(self.input_dim, config)
         self.candidate_reader = InteractiveReader(self.input_dim, config)
         self.dropout = nn.Dropout(config.dropout)
-        fan_in = 4 * config.hidden + self.feature_dim
+        fan_in = (8 if config.compare else 4) * config.hidden + self.feature_dim
         self.similarity = nn.Linear(fan_in, config.similarity)  # U_q | U_a and b_s of eq. 20
         self.classes = nn.Linear(config.similarity, 2, bias=False)  # α_0, α_1 of eq. 21
         normal_weights(self)
@@ -143,10 +151,12 @@ class Cabin(LanguageModelReader):
         return self.reader(side).read(view, vectors)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
-        """Log-odds that the candidate is right (eqs. 20, 21)."""
         asked = self.query_reader(query, candidate)  # (B, D)
         answered = self.candidate_reader(candidate, query)  # (B, D)
-        both = self.dropout(torch.cat([asked, answered], dim=-1))  # (B, 2D)
+        parts = [asked, answered]
+        if self.config.compare:
+            parts += [asked * answered, (asked - answered).abs()]
+        both = self.dropout(torch.cat(parts, dim=-1))  # (B, 2D), with compare (B, 4D)
         similarity = torch.tanh(self.similarity(torch.cat([both, features], dim=-1)))  # (B, S)
         wrong, right = self.classes(similarity).unbind(-1)  # (B,) each
         return right - wrong  # (B,)

@@ -113,10 +113,19 @@ class QRNN(PairMatcher):
         self.odds = LogOdds(sizes, config.dropout)
 
     def forward(self, query: Batch, candidate: Batch) -> Tensor:
-        views = query.text, candidate.text
-        one = self.gated(views[0], self.vectors(*views))
-        two = self.gated(views[1], self.vectors(*views[::-1]))
-        return self.odds(self.pooled(one, two), self.pooled(two, one), self.features(*views))
+        return self.at_once(query.text, candidate.text)
+
+    def match(self, query: States, candidate: States) -> Tensor:
+        if self.config.flags:  # nothing was read before the partner was known
+            return self.at_once(query.view, candidate.view)
+        return super().match(query, candidate)
+
+    def at_once(self, query: View, candidate: View) -> Tensor:
+        """Scores of the pairs, both texts read now and without padding."""
+        one = self.gated(query, self.vectors(query, candidate))
+        two = self.gated(candidate, self.vectors(candidate, query))
+        features = self.features(query, candidate)
+        return self.odds(self.pooled(one, two), self.pooled(two, one), features)
 
     def vectors(self, view: View, partner: View) -> Tensor:
         """The input of each word: its vector and, with flags, its match flag."""
@@ -127,6 +136,10 @@ class QRNN(PairMatcher):
 
     def windows(self, view: View, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """The distinct words, projected (U, m), and the windows (B, T, width) over them."""
+        if view.vectors is not None:  # each word has a vector of its own
+            return self.projection(vectors).flatten(0, 1), self.recurrent.windows(
+                torch.arange(view.codes.numel(), device=vectors.device).view(view.codes.shape)
+            )
         keys = view.ids
         if self.config.flags:  # a word with and without a match is two
             keys = 2 * keys + vectors[..., -1].long()
@@ -140,7 +153,6 @@ class QRNN(PairMatcher):
         return z.view(*view.mask.T.shape, -1), gates.view(*view.mask.T.shape, -1)
 
     def gated(self, view: View, vectors: Tensor) -> Gated:
-        """The same without padding."""
         words, windows = self.windows(view, vectors)
         packing = Packing.of(view.mask)
         return Gated(view.lengths, packing, *self.recurrent(words, packing.pack(windows)))
@@ -188,10 +200,13 @@ class CTRN(QRNN):
 
     config: Config
 
-    def forward(self, query: Batch, candidate: Batch) -> Tensor:
-        if self.config.alignment == "soft":  # every word attends to all words of the partner
-            return self.match(self.read(query, QUERY), self.read(candidate, CANDIDATE))
-        return super().forward(query, candidate)
+    def at_once(self, query: View, candidate: View) -> Tensor:
+        if self.config.alignment != "soft":
+            return super().at_once(query, candidate)
+        # every word attends to all words of the partner, which needs padded states
+        one = self.states(query, self.vectors(query, candidate), QUERY)
+        two = self.states(candidate, self.vectors(candidate, query), CANDIDATE)
+        return self.compare(one, two, self.features(query, candidate))
 
     def pooled(self, own: Gated, partner: Gated) -> Tensor:
         """Mean over the words of one side of h_t ⊙ h†_t, in which † has the partner's gates."""

@@ -4,7 +4,6 @@ The encoder's state must hold all that the decoder needs to write the title. The
 discarded afterwards.
 """
 
-import math
 from collections.abc import Iterator
 from typing import cast
 
@@ -26,14 +25,12 @@ class EncoderDecoder(nn.Module):
 
     The decoder starts from the encoder's final State. It reads zeros and then the title, and
     predicts the title and then the padding row, which stands for its end. Word vectors, idf weights
-    and dropout are those of the encoder. In training, ``sampled`` words and the right one stand for
-    the whole vocabulary; 0 uses all of it.
+    and dropout are those of the encoder.
     """
 
-    def __init__(self, encoder: QuestionEncoder, sampled: int = 0) -> None:
+    def __init__(self, encoder: QuestionEncoder) -> None:
         super().__init__()
         self.encoder = encoder
-        self.sampled = sampled
         cells = cast(list[Cell], list(encoder.layers))
         self.layers = nn.ModuleList(encoder.layer(cell.input_dim) for cell in cells)
         size = len(encoder.words.weight)
@@ -50,8 +47,6 @@ class EncoderDecoder(nn.Module):
         following = F.pad(target.codes, (0, 1), value=PAD)  # (B, T+1)
         steps = torch.arange(following.shape[1], device=following.device)
         following = following[steps <= counts]  # (N,)
-        if self.training and self.sampled:
-            return sampled_surprise(states, self.output, self.bias, following, self.sampled)
         return surprise(states, self.output, self.bias, following)
 
     def states(self, source: View, target: View) -> Tensor:
@@ -74,24 +69,6 @@ def surprise(states: Tensor, weights: Tensor, bias: Tensor, targets: Tensor) -> 
         for part, rows in zip(log_p, torch.split(targets, ROWS), strict=True)
     )
     return -torch.stack(list(right)).sum()
-
-
-def sampled_surprise(
-    states: Tensor, weights: Tensor, bias: Tensor, targets: Tensor, count: int
-) -> Tensor:
-    """The same, with the sum over the vocabulary estimated from words sampled for the batch.
-
-    A vocabulary is ordered by frequency, so row r is drawn with probability
-    ln((r+2) / (r+1)) / ln(V+1) and weighted by its inverse. The right word is always included.
-    """
-    top = math.log(len(weights) + 1)
-    drawn = torch.rand(count, device=states.device).mul(top).exp().long() - 1
-    drawn = drawn.clamp_(0, len(weights) - 1)  # (K,), as rounding may exceed the last
-    share = (1 / (drawn + 1.0)).log1p().div(top).mul(count).log()  # (K,), ln of expected draws
-    own = (states * F.embedding(targets, weights)).sum(1) + bias[targets]  # (N,)
-    others = torch.addmm(bias[drawn] - share, states, weights[drawn].T)  # (N, K)
-    others = others.masked_fill(drawn == targets.unsqueeze(1), -torch.inf)
-    return (torch.cat([own.unsqueeze(1), others], dim=1).logsumexp(1) - own).sum()
 
 
 def _log_probabilities(states: Tensor, weights: Tensor, bias: Tensor) -> Iterator[Tensor]:

@@ -93,7 +93,6 @@ class WordSum(nn.Module):
         return self.dropout(self._scaled(total, view))  # (B, d)
 
     def project(self, vectors: Tensor) -> Tensor:
-        """Projected words (eq. 1)."""
         return self.projection(self.dropout(vectors)).relu()  # (..., d)
 
     @torch.no_grad()
@@ -108,7 +107,6 @@ class WordSum(nn.Module):
         self.table = table
 
     def train(self, mode: bool = True) -> "WordSum":
-        """Training changes the projection, so it drops the table."""
         if mode:
             self.table = None
         return super().train(mode)
@@ -126,7 +124,6 @@ class WordSum(nn.Module):
 
 
 def _discard_table(module: WordSum, _: object) -> None:
-    """Loaded weights invalidate the table."""
     module.table = None
 
 
@@ -168,11 +165,9 @@ class BagMatcher(Matcher):
         self.bag = WordSum(config, self.words.dim)
 
     def total(self, batch: Batch) -> Tensor:
-        """The vector of each text before clipping."""
         return self.bag(batch.text, self.words.weight)  # (B, d)
 
     def vectors(self, batch: Batch) -> Tensor:
-        """The vector of each text, clipped to the ball."""
         return clip_to_ball(self.total(batch), CLIP_RADIUS)  # (B, d)
 
     def prepare(self) -> None:
@@ -218,7 +213,6 @@ class HyperQA(BagEncoder):
     Config = BagEncoderConfig
 
     def measure(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Hyperbolic distance (eq. 4)."""
         return distance(query, candidate, RADIUS)  # (...,)
 
     def query_key(self, vectors: Tensor) -> Tensor:
@@ -259,13 +253,15 @@ class EuclidQA(BagEncoder):
         return key * self.head.direction  # (B, d+1)
 
     def candidate_key(self, vectors: Tensor) -> Tensor:
-        """Keys (v, ‖v‖²)."""
         return torch.cat([vectors, vectors.square().sum(-1, keepdim=True)], dim=-1)  # (B, d+1)
 
 
 @MODELS.add("hyperqa-concat")
 class HyperQAConcat(BagMatcher):
-    """HyperQA whose last layer also sees both vectors, as the paper runs it on SemEval."""
+    """HyperQA whose last layer also sees both sums, as the paper runs it on SemEval.
+
+    The layer gets the sums as they are; only their distance is taken inside the ball.
+    """
 
     Config = BagConfig
 
@@ -277,10 +273,11 @@ class HyperQAConcat(BagMatcher):
         nn.init.constant_(self.last.weight[:, -1:], -1)  # starts as HyperQA does
 
     def read(self, batch: Batch, side: Side) -> States:
-        return States(batch.text, per_text={"vector": self.vectors(batch)})
+        return States(batch.text, per_text={"total": self.total(batch)})
 
     def match(self, query: States, candidate: States) -> Tensor:
         """A linear layer on [y_q; y_a; d(y_q, y_a)] (section 4.3.3)."""
-        one, other = query["vector"], candidate["vector"]  # (B, d) each
-        gap = distance(one, other, RADIUS).unsqueeze(-1)  # (B, 1)
+        one, other = query["total"], candidate["total"]  # (B, d) each
+        inside = clip_to_ball(one, CLIP_RADIUS), clip_to_ball(other, CLIP_RADIUS)
+        gap = distance(*inside, RADIUS).unsqueeze(-1)  # (B, 1)
         return self.last(torch.cat([one, other, gap], dim=-1)).squeeze(-1)  # (B,)

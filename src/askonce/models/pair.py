@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models.base import EmbeddingInit, Matcher, Side, States
-from askonce.models.layers.words import Overlap, WordEmbedding, occurs_in
+from askonce.models.layers.words import MeanCosine, Overlap, WordEmbedding, occurs_in
 from askonce.text.batch import Batch, View
 
 
@@ -15,6 +15,7 @@ from askonce.text.batch import Batch, View
 class PairConfig:
     overlap: bool = False  # add the four standardised word-overlap features to the last layer
     flags: bool = False  # add to each word vector whether the partner text has the word
+    cosine: bool = False  # add the cosine of the texts' mean word vectors to the last layer
     train_words: bool = False  # update the word vectors
 
 
@@ -33,6 +34,7 @@ class PairMatcher(Matcher):
         self.config = config
         self.words = WordEmbedding(words.vectors, config.train_words)
         self.overlap = Overlap(words) if config.overlap else None
+        self.cosine = MeanCosine() if config.cosine else None
 
     @property
     def input_dim(self) -> int:
@@ -41,8 +43,8 @@ class PairMatcher(Matcher):
 
     @property
     def feature_dim(self) -> int:
-        """Number of overlap features that ``compare`` gets for each pair."""
-        return Overlap.size if self.overlap is not None else 0
+        """Number of features that ``compare`` gets for each pair."""
+        return Overlap.size * self.config.overlap + self.config.cosine
 
     @abstractmethod
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
@@ -55,9 +57,14 @@ class PairMatcher(Matcher):
     def fit_inputs(self, query: View, candidate: View) -> None:
         if self.overlap is not None:
             self.overlap.fit(query, candidate)
+        if self.cosine is not None:
+            self.cosine.fit(self.words(query), self.words(candidate))
 
     def read(self, batch: Batch, side: Side) -> States:
-        view = batch.text
+        return self.read_view(batch.text, side)
+
+    def read_view(self, view: View, side: Side) -> States:
+        """What the model reads from these texts; with flags their words only."""
         return States(view) if self.config.flags else self.states(view, self.words(view), side)
 
     def match(self, query: States, candidate: States) -> Tensor:
@@ -74,10 +81,13 @@ class PairMatcher(Matcher):
         )
 
     def features(self, query: View, candidate: View) -> Tensor:
-        """Overlap features of each pair, if any."""
-        if self.overlap is None:
-            return torch.empty(len(query), 0, device=query.codes.device)
-        return self.overlap(query, candidate)  # (B, 4)
+        """Overlap features and cosine of each pair, if any (B, feature_dim)."""
+        parts = [torch.empty(len(query), 0, device=query.codes.device)]
+        if self.overlap is not None:
+            parts.append(self.overlap(query, candidate))  # (B, 4)
+        if self.cosine is not None:
+            parts.append(self.cosine(self.words(query), self.words(candidate)))  # (B, 1)
+        return torch.cat(parts, dim=1)
 
     def _flagged(self, view: View, partner: View, side: Side) -> States:
         flag = occurs_in(view, partner).unsqueeze(-1).to(self.words.weight.dtype)  # (B, T, 1)

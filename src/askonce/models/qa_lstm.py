@@ -131,7 +131,6 @@ class ConvPoolingLstm(SiameseEncoder):
         )
 
     def pool(self, view: View, vectors: Tensor) -> Tensor:
-        """Maximum of each filter, eqs. 8 and 9."""
         states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
         return self.convolution.max_pool(states, view.mask).tanh()  # (B, c)
 

@@ -90,7 +90,6 @@ class QuestionEncoder(Encoder):
         return known_words(view, self.config.body_words if field == "body" else 0)
 
     def pool(self, view: View) -> Tensor:
-        """One vector per text."""
         states, finals = self.states(view)
         # states are normalised before every pooling (footnote 4 and code)
         if self.config.pooling == "last":

@@ -1,11 +1,12 @@
 """The probability that a candidate is the same question: fit it, judge it, use it."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
+from askonce.index.base import Terms
 from askonce.ranking.stages import PAIR, Ranked
 from askonce.text.stopwords import STOPWORDS
 from askonce.text.tokenise import tokenise
@@ -16,6 +17,10 @@ SHOWN = 10  # candidates of a question that a reader looks at
 SAME_TITLE = 0.5  # the least probability of a question with the same title
 COPY = 0.9  # unmarked candidates above this overlap are not used as negatives
 BINS = 10
+CLAIMS_RIGHT = 0.5  # least share of claims that are right, where unmarked duplicates count as wrong
+FALSE_CLAIMS = 0.05  # greatest share of questions without a marked duplicate that are claimed
+ALWAYS_CLOSE = 0.95  # share of questions of the archive's kind that get results without a request
+FLOORS = np.arange(5, 91) / 100  # the last serves where none is good enough
 
 
 @dataclass(frozen=True)
@@ -25,16 +30,20 @@ class Calibration:
     intercept: float
     slopes: Mapping[str, float]  # of "bm25", "vectors", "pair" and "shared"
 
+    def applies_to(self, stages: Iterable[str]) -> bool:
+        """Whether these stages are all that it was fitted on; without one it would be wrong."""
+        fitted_on = {name for name, slope in self.slopes.items() if slope and name != SHARED}
+        return fitted_on <= set(stages)
+
     def probability(self, scores: Mapping[str, float]) -> float:
         """The probability for one candidate; a missing score counts as 0."""
         logit = self.intercept + sum(w * scores.get(name, 0.0) for name, w in self.slopes.items())
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
-def content_stems(text: str, terms: Callable[[str], list[str]]) -> frozenset[str]:
-    """The stems of the content words of a text; ``terms`` gives the stem of each word."""
-    pairs = zip(tokenise(text), terms(text), strict=True)
-    return frozenset(stem for word, stem in pairs if word not in STOPWORDS)
+def content_stems(text: str, terms: Terms) -> frozenset[str]:
+    """The stems of the content words of a text."""
+    return frozenset(stem for word, stem in terms.pairs(text) if word not in STOPWORDS)
 
 
 def jaccard(query: Set[str], candidate: Set[str]) -> float:
@@ -48,13 +57,12 @@ class QueryWords:
     """The content words of a question, to compare with those of candidates."""
 
     text: str
-    terms: Callable[[str], list[str]]  # the stem of each word
+    terms: Terms
     stems: frozenset[str]
     title: frozenset[str]  # the stems of the first line
 
     @classmethod
-    def of(cls, text: str, terms: Callable[[str], list[str]]) -> "QueryWords":
-        """Split a question into content words."""
+    def of(cls, text: str, terms: Terms) -> "QueryWords":
         stems, first = content_stems(text, terms), text.partition("\n")[0]
         return cls(text, terms, stems, content_stems(first, terms) if first != text else stems)
 
@@ -67,16 +75,21 @@ class QueryWords:
 
     def probability(
         self, calibration: Calibration, post: Post, scores: Mapping[str, float]
-    ) -> float:
-        """The probability that a post is the same question."""
+    ) -> float | None:
+        """The probability that a post is the same question; None for stages it was not fitted on.
+
+        A pair model's score is no part of it: suggestions while typing do not have one.
+        """
+        if not calibration.applies_to(scores):
+            return None
         value = calibration.probability({**scores, SHARED: self.overlap(post)})
         return max(value, SAME_TITLE) if same_title(self.text, post.title) else value
 
 
 def same_title(text: str, title: str) -> bool:
     """Whether the first line of a question is a post's title, but for case and punctuation."""
-    words = tokenise(text.partition("\n")[0])
-    return bool(words) and words == tokenise(title)
+    words = tokenise(title)
+    return bool(words) and words == tokenise(text.partition("\n")[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +103,6 @@ class Evidence:
 
     @property
     def prior(self) -> float:
-        """The probability for any candidate that is shown."""
         return float(np.average(self.same, weights=self.weight))
 
 
@@ -105,7 +117,7 @@ class ShownList:
 
 
 def gather_evidence(
-    lists: Sequence[ShownList], posts: Mapping[str, Post], terms: Callable[[str], list[str]]
+    lists: Sequence[ShownList], posts: Mapping[str, Post], terms: Terms
 ) -> Evidence | None:
     """The first candidates of each list; None unless some are right and some are wrong."""
     # without the pair model, whose score suggestions while typing do not have
@@ -157,6 +169,40 @@ def fit_calibration(evidence: Evidence, ridge: float = 0.1) -> Calibration:
         float(theta[0] - slopes @ mean),
         {name: float(slope) for name, slope in zip(evidence.names, slopes, strict=True)},
     )
+
+
+def fit_floors(
+    calibration: Calibration,
+    lists: Sequence[ShownList],
+    posts: Mapping[str, Post],
+    terms: Terms,
+) -> tuple[float, float]:
+    """The least probabilities at which a question is claimed to be the same, and is shown at all.
+
+    The most probable candidates from there on are right in ``CLAIMS_RIGHT`` of all lists with such
+    candidates, each by its weight, and at most ``FALSE_CLAIMS`` of the questions without a marked
+    duplicate are claimed to have one. Unmarked copies are left out: they may be duplicates.
+    ``ALWAYS_CLOSE`` of the questions have a candidate that is shown.
+    """
+    right, wrong = (np.zeros(len(lists)) for _ in range(2))  # (L,) the highest probabilities
+    for row, shown in enumerate(lists):
+        query = QueryWords.of(shown.query, terms)
+        for rank, post_id in enumerate(shown.ranked.ids[:SHOWN]):
+            best = right if post_id in shown.right else wrong
+            if best is right or query.overlap(posts[post_id]) < COPY:
+                parts = shown.ranked.parts(rank)
+                probability = query.probability(calibration, posts[post_id], parts) or 0.0
+                best[row] = max(best[row], probability)
+    weight = np.array([shown.weight for shown in lists])  # (L,)
+    unmarked = np.array([not shown.right for shown in lists])  # (L,)
+    close = float(np.quantile(np.maximum(right, wrong), 1 - ALWAYS_CLOSE))
+    for floor in FLOORS:
+        claimed = np.maximum(right, wrong) >= floor  # (L,)
+        precise = weight[claimed & (right >= wrong)].sum() >= CLAIMS_RIGHT * weight[claimed].sum()
+        few_false = (claimed & unmarked).sum() <= FALSE_CLAIMS * unmarked.sum()
+        if claimed.any() and precise and few_false:
+            return float(floor), close
+    return float(FLOORS[-1]), close
 
 
 def judge_calibration(calibration: Calibration, evidence: Evidence) -> dict[str, float]:

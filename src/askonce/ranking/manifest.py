@@ -47,10 +47,15 @@ class Serving:
     # a ranker folder below the manifest's, or "sentence:NAME" for a sentence encoder
     encoder: str | None = None
     pair: str | None = None  # the ranker folder of a pair model that re-ranks the best candidates
+    # an encoder in the same space that reads new posts and typed queries at once; the index takes
+    # the vectors of ``encoder`` when it has read the posts
+    fast: str | None = None
     how: How = "zscore"
     # of "bm25", "vectors" and "pair"; the first two select candidates, all three order them
     weights: Mapping[str, float] = field(default_factory=lambda: {"bm25": 1.0})
     calibration: Calibration | None = None  # scores to the probability of a duplicate
+    floor: float = 0.5  # the least probability at which a question is said to be the same
+    close: float = 0.05  # below this probability, a question is only shown on request
     blend: VoteWeights | None = None  # how votes and the accepted mark add to an answer's score
     # what it learnt from: "duplicates", "titles" or "answers"; "" where the archive has no labels
     labels: str = ""
@@ -67,14 +72,17 @@ class Serving:
     seconds: float = 0.0  # of training
 
     @property
+    def models(self) -> tuple[str | None, ...]:
+        """Everything that has to be loaded."""
+        return self.encoder, self.fast, self.pair
+
+    @property
     def fusion(self) -> Fusion:
         return Fusion(self.how, self.weights)
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The result of one training run on an archive."""
-
     created: str  # ISO 8601
     questions: Serving | None = None
     answers: Serving | None = None
@@ -138,7 +146,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(path, f"format {FORMAT}", version)
     manifest = settings(Manifest, record, "")
     for serving in (manifest.questions, manifest.answers):
-        for name in (serving.encoder, serving.pair) if serving is not None else ():
+        for name in serving.models if serving is not None else ():
             if name is not None and not name.startswith(SENTENCE):
                 need_inside(folder, name)
     return manifest

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from askonce.index.base import Index, KeyIndex, WordIndex
+from askonce.index.base import Hit, Index, KeyIndex, WordIndex
 from askonce.index.lexical import LexicalIndex
+from askonce.index.readers import TwoReaders, query_keys
 from askonce.ranking.calibration import same_title
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import (
@@ -21,6 +22,7 @@ from askonce.ranking.stages import (
     DEPTH,
     PAIR,
     RANKERS,
+    TYPED,
     VECTORS,
     Candidates,
     IndexQuery,
@@ -43,6 +45,9 @@ class PostReader(Protocol):
     def posts(self, ids: Sequence[str], html: bool = True) -> Mapping[str, Post]:
         """The posts with these ids that exist."""
 
+    def titles(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """The titles of those that exist."""
+
 
 @dataclass(frozen=True)
 class Search:
@@ -55,15 +60,18 @@ class Search:
     serving: Serving = field(default_factory=Serving)
 
     def indexes(self) -> list[Index]:
-        """The indexes that must follow the archive."""
         return [self.lexical] if self.vectors is None else [self.lexical, self.vectors]
 
     def rankers(self) -> list[str]:
         """The ways of ranking that differ here, the best first."""
         if self.vectors is None and self.pair is None:
             return ["best", "bm25"]
-        names = ["best", "bm25"] + (["vectors"] if self.vectors is not None else [])
-        return [*names, "fused"] if self.vectors is not None and self.pair is not None else names
+        names = ["best", "bm25"]
+        if self.vectors is not None:
+            names += ["vectors"]
+            names += ["fused"] if self.pair is not None else []
+            names += [TYPED] if isinstance(self.vectors.coder, TwoReaders) else []
+        return names
 
     def rank(
         self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
@@ -84,41 +92,36 @@ class Search:
     ) -> list[Candidates]:
         """The best ``depth`` of each index, with raw scores of all stages but the pair model."""
         stages = self._stages(ranker)
-        lexical, vectors = self.lexical, self.vectors if VECTORS in stages else None
-        keys = np.empty((len(queries), 0))
-        if vectors is not None:
-            keys = vectors.coder.query_keys([query.text for query in queries])  # (Q, K)
+        by_vectors: list[IndexQuery] = []
+        if self.vectors is not None and VECTORS in stages:
+            by_vectors = _ask_vectors(self.vectors, queries, ranker, depth)
         candidates = []
         for row, query in enumerate(queries):
             indexes: dict[str, IndexQuery] = {}
             if BM25 in stages:
+                words = f"{query.text} {query.synonyms}" if query.synonyms else query.text
                 indexes[BM25] = IndexQuery(
-                    partial(lexical.search, query.text), partial(lexical.score, query.text)
+                    partial(self.lexical.search, words), partial(self.lexical.score, words)
                 )
-            if vectors is not None:
-                indexes[VECTORS] = IndexQuery(
-                    partial(vectors.search_key, keys[row]), partial(vectors.score_key, keys[row])
-                )
-            candidates.append(self._prefer_title(query, gather(query, indexes, depth)))
+            if by_vectors:
+                indexes[VECTORS] = by_vectors[row]
+            candidates.append(gather(query, indexes, depth))
+        if BM25 in stages:
+            self._prefer_titles(queries, candidates)
         return candidates
 
-    def _prefer_title(self, query: Query, found: Candidates) -> Candidates:
+    def _prefer_titles(self, queries: Sequence[Query], candidates: Sequence[Candidates]) -> None:
         """Raise BM25's score of candidates whose title is the first line of the query.
 
         Only BM25's best are looked at: such a post has all words of the line.
         """
-        if BM25 not in found.stages:
-            return found
-        scores = found.stages[BM25]  # (C,)
-        best = np.argsort(-scores, kind="stable")[:TITLES]
-        posts = self.archive.posts([found.ids[row] for row in best], html=False)
-        titles = {name: post.title for name, post in posts.items()}
-        bonus = [
-            TITLE_BONUS if same_title(query.text, titles.get(found.ids[row], "")) else 1.0
-            for row in best
-        ]
-        scores[best] *= bonus
-        return found
+        best = [np.argsort(-one.stages[BM25], kind="stable")[:TITLES] for one in candidates]
+        ids = {one.ids[row] for one, rows in zip(candidates, best, strict=True) for row in rows}
+        titles = self.archive.titles(sorted(ids))
+        for query, one, rows in zip(queries, candidates, best, strict=True):
+            for row in rows:
+                if same_title(query.text, titles.get(one.ids[row], "")):
+                    one.stages[BM25][row] *= TITLE_BONUS
 
     def rerank(
         self, queries: Sequence[Query], ranked: list[Ranked], ranker: str = "best"
@@ -178,3 +181,20 @@ class Search:
         wanted = [s for s in RANKERS[ranker] if ranker in (BM25, VECTORS) or weights.get(s, 0) != 0]
         stages = tuple(stage for stage in wanted if exists[stage])
         return stages if {BM25, VECTORS} & set(stages) else (BM25, *stages)
+
+
+def _ask_vectors(
+    index: KeyIndex, queries: Sequence[Query], ranker: str, depth: int
+) -> list[IndexQuery]:
+    """All queries to the index of vectors at once."""
+    texts = [query.text for query in queries]
+    keys = query_keys(index.coder, texts, typing=ranker == TYPED)  # (Q, K)
+    most = depth + max((len(query.barred) for query in queries), default=0)
+    return [
+        IndexQuery(partial(_first, hits), partial(index.score_key, key))
+        for hits, key in zip(index.search_keys(keys, most), keys, strict=True)
+    ]
+
+
+def _first(hits: Sequence[Hit], count: int) -> list[Hit]:
+    return list(hits[:count])

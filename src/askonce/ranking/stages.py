@@ -1,5 +1,6 @@
 """The stages that score candidates, and the candidates with their raw scores."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
@@ -11,10 +12,12 @@ DEPTH = 50  # candidates taken from each index, and candidates that the pair mod
 
 # "asked": the score that similar questions lend to their answers
 BM25, VECTORS, PAIR, ASKED = "bm25", "vectors", "pair", "asked"
+TYPED = "typed"
 RANKERS = {  # the stages of each way of ranking
     "bm25": (BM25,),
     "vectors": (VECTORS,),
     "fused": (BM25, VECTORS),
+    "typed": (BM25, VECTORS),  # for a question that is being typed: queries by a fast reader
     "best": (BM25, VECTORS, PAIR),
 }
 
@@ -29,14 +32,49 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Ranked(Candidates):
-    """Candidates in order, best first."""
-
     scores: np.ndarray  # (C,)
     weights: Mapping[str, float]  # of each stage
 
     def parts(self, rank: int) -> dict[str, float]:
-        """The score of each stage for the candidate at a rank."""
-        return {name: float(values[rank]) for name, values in self.stages.items()}
+        """The score of each stage that read the candidate at a rank."""
+        scores = {name: float(values[rank]) for name, values in self.stages.items()}
+        return {name: score for name, score in scores.items() if not math.isnan(score)}
+
+    def led_by(self, ids: Sequence[str]) -> "Ranked":
+        """These posts first, then the other candidates; a new one gets the best score."""
+        if not ids:
+            return self
+        row_of = {post_id: row for row, post_id in enumerate(self.ids)}
+        rest = [row for post_id, row in row_of.items() if post_id not in set(ids)]
+        rows = [row_of.get(post_id) for post_id in ids]
+        best = float(self.scores.max()) if len(self.scores) else 0.0
+        stages = {
+            name: np.array([np.nan if row is None else values[row] for row in (*rows, *rest)])
+            for name, values in self.stages.items()
+        }
+        scores = np.array([*[best] * len(rows), *self.scores[rest]])
+        return Ranked([*ids, *(self.ids[row] for row in rest)], stages, scores, self.weights)
+
+    def followed_by(self, other: "Ranked") -> "Ranked":
+        """These candidates, then those of another ranking that are not among them."""
+        own = set(self.ids)
+        rows = [row for row, post_id in enumerate(other.ids) if post_id not in own]
+        if not rows:
+            return self
+        lowest = float(self.scores.min()) if len(self.scores) else 0.0
+        scores = other.scores[rows]  # (R,)
+        missing = np.full(len(rows), np.nan)
+        return Ranked(
+            [*self.ids, *(other.ids[row] for row in rows)],
+            {
+                name: np.concatenate(
+                    [values, other.stages[name][rows] if name in other.stages else missing]
+                )
+                for name, values in self.stages.items()
+            },
+            np.concatenate([self.scores, scores - scores.max() + lowest]),
+            self.weights,
+        )
 
     def only(self, ids: Sequence[str]) -> Candidates:
         row_of = {post_id: row for row, post_id in enumerate(self.ids)}
@@ -49,6 +87,7 @@ class Query:
     """A question, with candidates to add and to leave out."""
 
     text: str
+    synonyms: str = field(default="", kw_only=True)  # more words for the word index
     lent: Mapping[str, float] = field(default_factory=dict)  # candidates with a score of their own
     barred: Set[str] = frozenset()  # posts that must not be candidates
 

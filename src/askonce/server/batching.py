@@ -14,6 +14,10 @@ Result = TypeVar("Result")
 Pending = tuple[str, asyncio.Future[Result]]
 
 
+def query_threads(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="askonce-query")
+
+
 class Batcher(Generic[Key, Result]):
     """Runs a question at once if a thread is free; otherwise batches all that are waiting.
 
@@ -26,10 +30,12 @@ class Batcher(Generic[Key, Result]):
         threads: int,
         max_batch: int,
         on_batch: Callable[[int], None] = lambda size: None,
+        executor: ThreadPoolExecutor | None = None,
     ) -> None:
         self._run, self._threads, self._max_batch = run, threads, max_batch
         self._on_batch = on_batch
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="askonce-query")
+        self._shared = executor is not None  # the owner shuts it down
+        self._executor = executor or query_threads(threads)
         self._waiting: OrderedDict[Key, deque[Pending[Result]]] = OrderedDict()
         self._running = 0
 
@@ -41,7 +47,8 @@ class Batcher(Generic[Key, Result]):
         return await result
 
     def close(self) -> None:
-        self._executor.shutdown()
+        if not self._shared:
+            self._executor.shutdown()
 
     def _start(self) -> None:
         while self._waiting and self._running < self._threads:

@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from askonce.engine import NotReady
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder, shorten
@@ -15,7 +16,7 @@ from askonce.server.guard.lanes import RETRY
 from askonce.server.schemas import Error
 
 STATUSES = {  # type in the response, description in the OpenAPI document
-    400: ("bad_request", "The body is not valid JSON"),
+    400: ("bad_request", "The body is not valid JSON or gzip"),
     401: ("unauthorized", "An API key is required"),
     403: ("forbidden", "The API key does not allow this"),
     404: ("not_found", "Not found"),
@@ -23,7 +24,11 @@ STATUSES = {  # type in the response, description in the OpenAPI document
     408: ("timeout", "The body did not arrive in time"),
     409: ("conflict", "Not possible in the archive's current state"),
     413: ("too_large", "The body is too large"),
-    415: ("unsupported_media_type", "The content type is not application/json"),
+    415: (
+        "unsupported_media_type",
+        "The content type is not application/json, or the encoding not gzip",
+    ),
+    421: ("misdirected", "The host name is not allowed"),
     422: ("invalid", "Invalid request; the message says why"),
     429: ("rate_limited", "Too many requests; see Retry-After"),
     500: ("internal", "Unexpected error"),
@@ -53,7 +58,8 @@ def add_error_handlers(app: FastAPI) -> None:
 def _http_error(request: Request, error: HTTPException) -> JSONResponse:
     message = str(error.detail)
     if error.status_code == 404 and message == "Not Found":
-        message = f"no route {shorten(request.url.path)}; see /docs for all routes"
+        docs = f"{request.scope.get('root_path', '')}/docs"
+        message = f"no route {shorten(request.url.path)}; see {docs} for all routes"
     if error.status_code == 405:
         message = f"{shorten(request.url.path)} does not support {request.method[:20]}"
         return error_response(405, message, _allowed(request) or error.headers)
@@ -63,10 +69,16 @@ def _http_error(request: Request, error: HTTPException) -> JSONResponse:
 def _allowed(request: Request) -> dict[str, str]:
     """All methods of a path; Starlette only reports those of the first matching route."""
     operations: Mapping[str, Mapping[str, object]] = request.app.openapi()["paths"]
-    path = request.url.path
+    path = path_in_app(request.scope)
     matches = [path] if path in operations else [o for o in operations if _matches(o, path)]
     methods = sorted(method.upper() for o in matches for method in operations[o])
     return {"Allow": ", ".join(methods)} if methods else {}
+
+
+def path_in_app(scope: Scope) -> str:
+    """The path below the address of the application, which may be one of several in a server."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
 
 
 def _matches(template: str, path: str) -> bool:

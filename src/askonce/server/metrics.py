@@ -1,6 +1,6 @@
 """Metrics in Prometheus format."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,12 +11,13 @@ from askonce.errors import AskonceError
 from askonce.server.guard.lanes import Lane
 
 BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.3, 0.6, 1.0, 3.0, 10.0)
+READY = "1 if questions can be answered."
 
 
 class Metrics:
-    """The metrics of one server, in their own registry."""
+    """The metrics of one application, in their own registry, with what collectors add."""
 
-    def __init__(self, engine: Engine, lanes: Sequence[Lane]) -> None:
+    def __init__(self, *collectors: Collector) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "askonce_requests",
@@ -38,13 +39,43 @@ class Metrics:
             buckets=(1, 2, 4, 8, 16),
             registry=self.registry,
         )
-        self.registry.register(_State(engine, lanes))
+        for collector in collectors:
+            self.registry.register(collector)
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
-class _State(Collector):
+class LabelledMetrics(Collector):
+    """The metrics of several applications, each with the label ``archive``."""
+
+    def __init__(self, metrics: Mapping[str, Metrics]) -> None:
+        self._metrics = metrics
+
+    def text(self) -> bytes:
+        return generate_latest(self)
+
+    def collect(self) -> Iterable[Metric]:
+        families: dict[str, Metric] = {}
+        for archive, metrics in self._metrics.items():
+            for family in metrics.registry.collect():
+                name, about, kind = family.name, family.documentation, family.type
+                labelled = families.setdefault(name, Metric(name, about, kind))
+                labelled.samples += [
+                    sample._replace(labels={"archive": archive, **sample.labels})
+                    for sample in family.samples
+                ]
+        return families.values()
+
+
+class NotReady(Collector):
+    """An archive that cannot be searched."""
+
+    def collect(self) -> Iterable[Metric]:
+        yield GaugeMetricFamily("askonce_ready", READY, value=0)
+
+
+class EngineState(Collector):
     """The state of the lanes, the archive, its indexes and its model, read when it is asked for."""
 
     def __init__(self, engine: Engine, lanes: Sequence[Lane]) -> None:
@@ -67,10 +98,10 @@ class _State(Collector):
         try:
             status = self._engine.status()
         except AskonceError:  # lost database; still report the other metrics
-            yield GaugeMetricFamily("askonce_ready", "1 if questions can be answered.", value=0)
+            yield from NotReady().collect()
             return
         gauges = {
-            "ready": ("1 if questions can be answered.", float(status.ready)),
+            "ready": (READY, float(status.ready)),
             "posts": ("Indexed posts.", status.posts),
             "archive_change": ("Latest change of the archive.", status.change),
             "indexed_change": ("Latest indexed change.", status.indexed),
@@ -78,6 +109,9 @@ class _State(Collector):
         }
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"askonce_{name}", text, value=value)
+        if status.read is not None:
+            text = "Share of posts whose vectors are the teacher's."
+            yield GaugeMetricFamily("askonce_read_share", text, value=status.read)
         model = GaugeMetricFamily("askonce_model", "The model in service.", labels=["version"])
         model.add_metric([status.model or "none"], 1)
         yield model

@@ -1,28 +1,38 @@
 """What the routes share: the engine, its batcher, the lanes, keys and rates, and the metrics."""
 
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar, TypeVarTuple
 
 from anyio import to_thread
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from threadpoolctl import threadpool_limits
 
 from askonce.engine import Engine
+from askonce.engine.options import DEFAULT, ResultOptions
 from askonce.server.batching import Batcher
+from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.guard.keys import Keys, Scope
 from askonce.server.guard.lanes import Lane, LaneSettings
 from askonce.server.guard.limits import read_body
 from askonce.server.guard.rates import Rates
-from askonce.server.metrics import Metrics
+from askonce.server.metrics import EngineState, Metrics
+from askonce.server.search_log import SearchLog
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
-# 80 ms in the queue plus about 100 ms of work stays below 300 ms on machines of any speed
-QUERIES = LaneSettings(8, queue=64, timeout=0.08, target_seconds=0.1)
+# In overload, 80 ms in the queue plus about 100 ms of work stays below 300 ms on machines of any
+# speed; a burst may wait for a second. However slow requests are, four for each of two threads run:
+# questions in a batch take less than half of the time of single ones (benchmarks/where.py).
+QUERIES = LaneSettings(
+    16, queue=512, timeout=0.08, burst=1.0, target_seconds=0.1, min_concurrency=8
+)
 # one at a time, so that concurrent edits of a post are never lost; importers prefer to wait
 WRITES = LaneSettings(1, queue=64, timeout=5.0)
+FEEDBACK_RATE = 2.0  # marks per second and address
 BULK = LaneSettings(2, queue=8, timeout=1.0)
 
 
@@ -38,6 +48,18 @@ class ServerSettings:
     bulk: LaneSettings = BULK  # embeddings, rerank, overview
     rate: float = 0.0  # requests per second and client address; 0 means no limit
     keys: Keys = field(default_factory=Keys)
+    hosts: AllowedHosts = field(default_factory=AllowedHosts)
+    clicks: bool = False  # record opened results as weak feedback
+    log_days: int = 0  # days that searches are kept, without personal data; 0: none are logged
+    image_hosts: tuple[str, ...] = ()  # from which images in posts are shown
+    ask_url: str | None = None  # where new questions are asked, with {title} and {body}
+    origins: tuple[str, ...] = ()  # of other sites whose pages may ask, and frame our page
+    webhook_secret: str = field(default="", repr=False)  # "": webhooks are refused
+    one_of_several: bool = False  # the page links to the list of archives, one level up
+
+    @property
+    def allowed_origins(self) -> list[str]:
+        return sorted({*self.origins, *(key.origin for key in self.keys.origins)})
 
 
 class AskOptions(NamedTuple):
@@ -46,21 +68,25 @@ class AskOptions(NamedTuple):
     what: Literal["similar", "answers", "ask"]
     k: int
     ranker: str
-    votes: bool = False
+    votes: bool = True
+    results: ResultOptions = DEFAULT
 
 
 class Service:
-    """One engine behind HTTP."""
-
-    def __init__(self, engine: Engine, settings: ServerSettings) -> None:
+    def __init__(
+        self, engine: Engine, settings: ServerSettings, threads: ThreadPoolExecutor | None = None
+    ) -> None:
         self.engine, self.settings = engine, settings
         self.queries = Lane("queries", settings.queries)
         self.writes = Lane("writes", settings.writes)
         self.bulk = Lane("bulk", settings.bulk)
-        self.metrics = Metrics(engine, (self.queries, self.writes, self.bulk))
+        self.metrics = Metrics(EngineState(engine, (self.queries, self.writes, self.bulk)))
         self._rates = Rates(settings.rate)
+        self.feedback_rates = Rates(FEEDBACK_RATE)
+        self.searches = SearchLog(engine.archive, settings.log_days)
+        threadpool_limits(1, "blas")  # numpy: queries run in parallel, each on one thread
         self._batcher: Batcher[AskOptions, Any] = Batcher(
-            self._answer, settings.threads, settings.batch, self.metrics.batch.observe
+            self._answer, settings.threads, settings.batch, self.metrics.batch.observe, threads
         )
 
     async def ask(self, question: str, options: AskOptions) -> Any:  # noqa: ANN401 - hits, by options.what
@@ -91,16 +117,20 @@ class Service:
 
     def admit(self, request: Request, scope: Scope) -> None:
         """Refuse a client that exceeds its rate or lacks the key."""
-        self._rates.check(request.client.host if request.client else "")
+        self.check_rate(request)
         self.settings.keys.check(request, scope)
+
+    def check_rate(self, request: Request) -> None:
+        self._rates.check(request.client.host if request.client else "")
 
     def close(self) -> None:
         self._batcher.close()
+        self.searches.close()
 
     def _answer(self, options: AskOptions, questions: Sequence[str]) -> Sequence[Any]:
-        what, k, ranker, votes = options
+        what, k, ranker, votes, results = options
         if what == "similar":
-            return self.engine.similar_many(questions, k, ranker)
+            return self.engine.similar_many(questions, k, ranker, results)
         if what == "answers":
-            return self.engine.answers_many(questions, k, ranker, votes)
-        return self.engine.ask_many(questions, k, ranker, votes)
+            return self.engine.answers_many(questions, k, ranker, votes, results)
+        return self.engine.ask_many(questions, k, ranker, votes, results)

@@ -1,4 +1,4 @@
-"""Vectors by the content of their text, in one SQLite file that any number of processes share.
+"""Vectors by the content of their text, in a SQLite file that any number of processes share.
 
 The key of a vector is a hash of its text, so nothing is encoded twice, whoever asks: training,
 serving, ``duplicates`` or a bench. Vectors are kept in half precision.
@@ -36,10 +36,12 @@ def text_key(text: str) -> bytes:
 class VectorCache:
     """The vectors of one teacher: ``vectors-TEACHER.sqlite`` in the cache folder."""
 
+    prefix = "vectors"
+
     def __init__(self, teacher: str, dim: int, folder: Path | None = None) -> None:
         self.dim = dim
         name = re.sub(r"[^\w.-]", "_", teacher)
-        self.path = (folder or cache_folder()) / f"vectors-{name}.sqlite"
+        self.path = (folder or cache_folder()) / f"{self.prefix}-{name}.sqlite"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # threads share the connection: SQLite serialises them, and every call is short
@@ -62,7 +64,7 @@ class VectorCache:
         return int(self._database.execute("SELECT COUNT(*) FROM vectors").fetchone()[0])
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """The vectors that are there, each float16 (D,); keys without one are left out."""
+        """What is there, each float16 (D,); keys without a vector are left out."""
         vectors: dict[bytes, np.ndarray] = {}
         for start in range(0, len(keys), CHUNK):
             chunk = keys[start : start + CHUNK]
@@ -71,13 +73,19 @@ class VectorCache:
                 f"SELECT key, vector FROM vectors WHERE key IN ({marks})", chunk
             )
             for key, blob in rows:
-                if len(blob) == 2 * self.dim:  # anything else is damaged: encode it again
-                    vectors[key] = np.frombuffer(blob, dtype=np.float16)
+                if self._whole(blob):  # anything else is damaged: encode it again
+                    vectors[key] = self._array(np.frombuffer(blob, dtype=np.float16))
         return vectors
 
-    def put(self, keys: Iterable[bytes], vectors: np.ndarray) -> None:
-        """Keep vectors (n, D); they are on the disk when this returns."""
-        half = np.ascontiguousarray(vectors, dtype=np.float16)  # (n, D)
+    def _whole(self, blob: bytes) -> bool:
+        return len(blob) == 2 * self.dim
+
+    def _array(self, numbers: np.ndarray) -> np.ndarray:
+        return numbers
+
+    def put(self, keys: Iterable[bytes], vectors: Iterable[np.ndarray]) -> None:
+        """Keep a vector (D,) for each key; they are on the disk when this returns."""
+        half = (np.ascontiguousarray(vector, dtype=np.float16) for vector in vectors)
         rows = [(key, vector.tobytes()) for key, vector in zip(keys, half, strict=True)]
         try:
             self._database.execute("BEGIN IMMEDIATE")
@@ -92,5 +100,16 @@ class VectorCache:
             ) from None
 
     def close(self) -> None:
-        """Close the file."""
         self._database.close()
+
+
+class WordCache(VectorCache):
+    """The vectors of the words of texts, each (T, E): ``words-TEACHER.sqlite``."""
+
+    prefix = "words"
+
+    def _whole(self, blob: bytes) -> bool:
+        return len(blob) % (2 * self.dim) == 0
+
+    def _array(self, numbers: np.ndarray) -> np.ndarray:
+        return numbers.reshape(-1, self.dim)

@@ -1,9 +1,10 @@
-"""Reading texts together with a teacher's vectors."""
+"""Reading texts together with a teacher's vectors, of whole texts or of their words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from askonce.teachers.teacher import CachedTeacher
+from askonce.teachers.teacher import CachedTeacher, OnProgress
+from askonce.teachers.words import ContextualWords
 from askonce.text.batch import TokenIds
 from askonce.text.lexicon import NO_WORDS, Lexicon
 from askonce.text.vocabulary import SPECIAL, Vocabulary
@@ -37,3 +38,37 @@ class TeacherLexicon(Lexicon):
             for text in texts
         ]
         return [ids._replace(vector=vector) for ids, vector in zip(words, vectors, strict=True)]
+
+
+@dataclass(frozen=True)
+class ContextualLexicon(Lexicon):
+    """Reads each text's words, and a vector of each word in its context."""
+
+    contextual: ContextualWords = field(kw_only=True)
+
+    def numbers(self, post: Post) -> TokenIds:
+        return self.read([post])[0]
+
+    def line(self, text: str) -> TokenIds:
+        return self.read([text])[0]
+
+    def read(
+        self, texts: Sequence[str | Post], on_progress: OnProgress | None = None
+    ) -> list[TokenIds]:
+        """Texts and posts with the vectors of their words; new ones are read in large batches."""
+        posts = any(isinstance(text, Post) for text in texts)  # bare texts are users' queries
+        read = [self._parts(text) for text in texts]
+        states = self.contextual.read(
+            [[*title, *body] for title, body in read], on_progress, keep=posts
+        )
+        encode = self.vocabulary.encode
+        return [
+            TokenIds(encode(title), encode(body), states=vectors)
+            for (title, body), vectors in zip(read, states, strict=True)
+        ]
+
+    def _parts(self, text: str | Post) -> tuple[list[str], list[str]]:
+        """The words of title and body."""
+        if isinstance(text, Post):
+            return self.words(text.title), self.words(text.body)
+        return self.words(text), []

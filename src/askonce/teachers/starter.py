@@ -128,7 +128,6 @@ class Starter:
 
     @classmethod
     def load(cls, path: Path = FILE) -> "Starter":
-        """Read what :meth:`save` wrote."""
         from safetensors.numpy import load_file
 
         arrays = load_file(path)
@@ -159,17 +158,14 @@ class Starter:
 
     @property
     def dim(self) -> int:
-        """The length of a vector."""
         return int(self.basis.shape[1])
 
     @property
     def parameters(self) -> int:
-        """Number of weights."""
         return self.table.size + self.scales.size + self.basis.size
 
     @cached_property
     def parts(self) -> WordParts:
-        """How words are looked up."""
         return WordParts(self.words)
 
     def encode(self, texts: Sequence[str], on_progress: "OnProgress | None" = None) -> np.ndarray:
@@ -203,6 +199,16 @@ class Starter:
                 rows.append(_unit(self.table[list(parts), :dim].astype(np.float32)).sum(axis=0))
         matrix = np.stack(rows) if rows else np.empty((0, dim or self.table.shape[1]), np.float32)
         return WordVectors(known, _unit(matrix))
+
+    def contributions(self, words: Sequence[str]) -> tuple[list[int], np.ndarray]:
+        """What each word adds to the sum of a text (k, D), and the rows of these words.
+
+        Words that are neither known nor composed of known ones are left out.
+        """
+        rows = [row for row, word in enumerate(words) if self.parts.of(word)[0]]
+        sums = [self._sum([words[row]]) for row in rows]
+        matrix = np.stack(sums) if sums else np.empty((0, len(self.basis)), np.float32)
+        return rows, matrix @ self.basis
 
     def _sum(self, words: Sequence[str]) -> np.ndarray:
         """Σ weight · vector over the words of a text, (E,)."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -67,10 +68,9 @@ class SentenceTeacher:
     """A sentence-transformers model with length-sorted batches, in bfloat16 where it is fast."""
 
     def __init__(self, name_or_folder: str) -> None:
-        import torch
-
         self.model = _sentence_transformer(name_or_folder)
-        self.half = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and _has_bf16()
+        self._tokenising = threading.Lock()
+        self.half = fast_half()
         self.dim = int(self.model.get_embedding_dimension())
         self.parameters = sum(weight.numel() for weight in self.model.parameters())
         label = MINILM if name_or_folder == MINILM else Path(name_or_folder).name
@@ -82,7 +82,8 @@ class SentenceTeacher:
 
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         done = 0
-        for rows, features in self._batches(texts):
+        tokens = self._tokens([text or " " for text in texts])["input_ids"]
+        for rows, features in self._batches(tokens):
             with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
                 pooled = self.model(features)["sentence_embedding"].float()  # (b, D)
             vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
@@ -91,15 +92,37 @@ class SentenceTeacher:
                 on_progress(done, len(texts))
         return vectors
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], dict[str, Any]]]:
-        """Texts of like length together, as many as ``BATCH_TOKENS`` allows; longest first."""
-        if not texts:
-            return
+    def word_states(self, texts: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """The state of each word of the texts, the mean of its pieces, float32 (T, D).
+
+        Words that do not fit into the model's length are left out at the end.
+        """
+        import torch
+
+        states = [np.empty((0, self.dim), dtype=np.float32)] * len(texts)
+        full = [row for row, words in enumerate(texts) if words]
+        encoded = self._tokens([list(texts[row]) for row in full], is_split_into_words=True)
+        for rows, features in self._batches(encoded["input_ids"]):
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
+                pieces = self.model(features)["token_embeddings"].float()  # (b, P, D)
+            for row, part in zip(rows, pieces, strict=True):
+                words = encoded.word_ids(row)  # of each piece; None for the marks at both ends
+                index = torch.tensor([-1 if word is None else word for word in words])  # (P,)
+                states[full[row]] = _means(part[: len(words)][index >= 0], index[index >= 0])
+        return states
+
+    def _tokens(self, texts: Sequence[str | list[str]], **options: bool) -> Any:  # noqa: ANN401
         limit = self.model.max_seq_length
-        tokens = self.model.tokenizer(
-            [text or " " for text in texts], truncation=limit is not None, max_length=limit
-        )["input_ids"]
-        order = sorted(range(len(texts)), key=lambda row: -len(tokens[row]))
+        if not texts:
+            return {"input_ids": []}
+        with self._tokenising:  # its settings must not change while another thread uses them
+            return self.model.tokenizer(
+                texts, truncation=limit is not None, max_length=limit, **options
+            )
+
+    def _batches(self, tokens: Sequence[Any]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+        """Texts of like length together, as many as ``BATCH_TOKENS`` allows; longest first."""
+        order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
         while order:
             size = max(1, BATCH_TOKENS // len(tokens[order[0]]))
             rows, order = order[:size], order[size:]
@@ -117,6 +140,15 @@ class SentenceTeacher:
             digest.update(name.encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()
+
+
+def _means(states: Any, groups: Any) -> np.ndarray:  # noqa: ANN401 - tensors; torch comes late
+    """Mean state of each group, for states (P, D) and their groups 0, 1, … (P,)."""
+    if not len(groups):
+        return np.empty((0, states.shape[1]), dtype=np.float32)
+    total = states.new_zeros(int(groups[-1]) + 1, states.shape[1]).index_add_(0, groups, states)
+    means: np.ndarray = (total / groups.bincount()[:, None].clamp_min(1)).numpy()
+    return means
 
 
 @dataclass(frozen=True)
@@ -181,7 +213,6 @@ class CachedTeacher:
 
     @property
     def parameters(self) -> int:
-        """Number of weights."""
         return self.loaded().parameters
 
     def share(self, texts: Sequence[str]) -> float:
@@ -193,6 +224,15 @@ class CachedTeacher:
         keys = {text: text_key(text) for text in texts}
         cached = self.cache.get(list(keys.values()))
         return [text for text, key in keys.items() if key not in cached]
+
+    def known(self, texts: Sequence[str]) -> list[bool]:
+        """Which of these texts the teacher has read already."""
+        unread = set(self.unread(texts))
+        return [text not in unread for text in texts]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, which open the cache and load the weights themselves."""
+        return saved_teacher, (self.record, self.cache.path.parent)
 
     def loaded(self) -> Teacher:
         """The teacher with its weights; an error if they are not those of the record."""
@@ -208,12 +248,13 @@ class CachedTeacher:
         return self._teacher
 
 
-def _has_bf16() -> bool:
+def fast_half() -> bool:
     """Whether the processor multiplies bfloat16 by itself; emulated, it would be slower."""
     import torch
 
     checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+    native = any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+    return native and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package

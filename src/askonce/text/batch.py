@@ -18,6 +18,7 @@ class TokenIds(NamedTuple):
     title: np.ndarray
     body: np.ndarray
     vector: np.ndarray | None = None  # (D,), a teacher's, for models that read vectors
+    states: np.ndarray | None = None  # (T, E), a teacher's of each word of title and body
 
     @property
     def text(self) -> np.ndarray:
@@ -41,17 +42,23 @@ class View:
 
     codes: Tensor  # (B, T)
     lengths: Tensor  # (B,), at least 1
+    vectors: Tensor | None = None  # (B, T, E), of the words in their context; zero on padding
 
     @classmethod
-    def of(cls, texts: Sequence[np.ndarray]) -> "View":
-        """Pad the texts to the longest of them."""
+    def of(cls, texts: Sequence[np.ndarray], states: Sequence[np.ndarray] | None = None) -> "View":
+        """Pad the texts, and the vectors of their words, to the longest of them."""
         counts = np.fromiter(map(len, texts), np.int64, len(texts))  # (B,)
         lengths = np.maximum(counts, 1)
         codes = np.full((len(texts), int(lengths.max(initial=1))), PAD, dtype=np.int64)  # (B, T)
         filled = np.arange(codes.shape[1]) < counts[:, None]  # (B, T)
         if texts:
             codes[filled] = np.concatenate(texts)
-        return cls(torch.from_numpy(codes), torch.from_numpy(lengths))
+        vectors = None
+        if states:
+            vectors = np.zeros((*codes.shape, states[0].shape[1]), dtype=np.float32)  # (B, T, E)
+            vectors[filled] = np.concatenate(states)
+        padded = vectors if vectors is None else torch.from_numpy(vectors)
+        return cls(torch.from_numpy(codes), torch.from_numpy(lengths), padded)
 
     @cached_property
     def ids(self) -> Tensor:
@@ -75,10 +82,36 @@ class View:
     def select(self, rows: Tensor) -> "View":
         """These rows in this order; a row may be repeated."""
         lengths = self.lengths[rows]
-        return View(self.codes[rows, : int(lengths.max()) if len(lengths) else 1], lengths)
+        return self.take(rows, int(lengths.max()) if len(lengths) else 1)
+
+    def take(self, rows: Tensor | slice, length: int | None = None) -> "View":
+        """The first words of these rows, as many as ``length`` says."""
+        vectors = None if self.vectors is None else self.vectors[rows, :length]
+        return View(self.codes[rows, :length], self.lengths[rows], vectors)
+
+    def clone(self) -> "View":
+        """A copy that does not keep a larger table in memory."""
+        vectors = None if self.vectors is None else self.vectors.clone()
+        return View(self.codes.clone(), self.lengths.clone(), vectors)
+
+    @staticmethod
+    def join(views: "Sequence[View]") -> "View":
+        """Views of one text each as one, padded to the longest."""
+        states = [view.vectors for view in views if view.vectors is not None]
+        return View(
+            join_rows([view.codes for view in views]),  # (B, T)
+            torch.cat([view.lengths for view in views]),  # (B,)
+            join_rows(states) if states else None,  # (B, T, E)
+        )
 
     def to(self, device: torch.device | str) -> "View":
-        return View(self.codes.to(device), self.lengths.to(device))
+        vectors = None if self.vectors is None else self.vectors.to(device)
+        return View(self.codes.to(device), self.lengths.to(device), vectors)
+
+
+def join_rows(rows: Sequence[Tensor]) -> Tensor:
+    """Rows (1, T_i, ...) as one tensor (B, T, ...) with zeros behind each."""
+    return torch.nn.utils.rnn.pad_sequence([row[0] for row in rows], batch_first=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +123,7 @@ class Batch:
 
     @cached_property
     def text(self) -> View:
-        return View.of([post.text for post in self.posts]).to(self.device)
+        return self._view([post.text for post in self.posts])
 
     @cached_property
     def title(self) -> View:
@@ -102,9 +135,13 @@ class Batch:
 
     @cached_property
     def vectors(self) -> Tensor:
-        """A teacher's vector of each text."""
         vectors = np.stack([_need_vector(post) for post in self.posts])
         return torch.from_numpy(vectors).to(self.device)  # (B, D)
+
+    def _view(self, texts: Sequence[np.ndarray]) -> View:
+        """Whole texts, with the states of their words if they were read with a teacher's."""
+        states = [post.states for post in self.posts if post.states is not None]
+        return View.of(texts, states if len(states) == len(texts) else None).to(self.device)
 
     def __len__(self) -> int:
         return len(self.posts)

@@ -30,7 +30,6 @@ class Lexicon:
         min_count: int = 1,
         max_words: int | None = None,
     ) -> "Lexicon":
-        """Count the words of these posts."""
         tokenise = TOKENISERS[tokeniser]
         words = (tokenise(post.text) for post in posts)
         return cls(Vocabulary.build(words, min_count=min_count), tokeniser, max_words)
@@ -44,7 +43,6 @@ class Lexicon:
         return self._tokenise(text)[: self.max_words]
 
     def numbers(self, post: Post) -> TokenIds:
-        """One post as word codes."""
         encode = self.vocabulary.encode
         return TokenIds(encode(self.words(post.title)), encode(self.words(post.body)))
 
@@ -53,7 +51,6 @@ class Lexicon:
         return TokenIds(self.vocabulary.encode(self.words(text)), NO_WORDS)
 
     def read(self, texts: Sequence[str | Post]) -> list[TokenIds]:
-        """Texts and posts as word codes."""
         return [self.numbers(text) if isinstance(text, Post) else self.line(text) for text in texts]
 
     def batch(self, posts: Sequence[Post]) -> Batch:

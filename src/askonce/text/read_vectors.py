@@ -19,15 +19,11 @@ _CHUNK = 1 << 20
 
 
 class _Header(NamedTuple):
-    """The first line of a word2vec file."""
-
     words: int
     dim: int
 
 
 class _Entry(NamedTuple):
-    """One word of a file with its vector as bytes."""
-
     number: int  # the line of a text file, or the number of the word in a binary one
     word: str
     vector: bytes

@@ -30,7 +30,7 @@ _JOINED = rf"{_WORD}(?:(?:[-.'&@]|_++){_WORD}|,(?<=[0-9],)[0-9]{{3}}(?!{_LETTER}
 _OPENING = r"""(\[{'"`"""  # a flag or a path begins after a space or one of these
 _EMOJI = r"[\u2600-\u2767\u2776-\u27bf\U0001f000-\U0001faff]"
 
-_PATTERN = re.compile(
+TOKEN = re.compile(
     "|".join(
         [
             # URLs, without the punctuation after them
@@ -50,7 +50,7 @@ _LONG_RUN = re.compile(r"([^\w\s\x00-\x7f]{60})[^\w\s\x00-\x7f]++")
 _WITHOUT_SPACES = re.compile(f"[{_CJK}]")
 _EDGES = ".,;:!?\"'()[]“”"
 # "the claim.The insurer": a missing space, unlike "node.js" and "ASP.NET"
-_GLUED_SENTENCES = re.compile(r"\.(?<=[a-z0-9]\.)(?=[A-Z](?![A-Z]))")
+GLUED_SENTENCES = re.compile(r"\.(?<=[a-z0-9]\.)(?=[A-Z](?![A-Z]))")
 
 
 def tokenise(text: str) -> list[str]:
@@ -60,11 +60,11 @@ def tokenise(text: str) -> list[str]:
     ``--help``, ``c++``, ``3.5``, addresses. Each Chinese or Japanese character and each emoji is a
     word. Tokenising the tokens again changes nothing.
     """
-    text = _GLUED_SENTENCES.sub(". ", text).lower()
+    text = GLUED_SENTENCES.sub(". ", text).lower()
     if not text.isascii():
         text = unicodedata.normalize("NFC", _LONG_RUN.sub(r"\1", text)).replace("’", "'")
         if _WITHOUT_SPACES.search(text):
-            return _PATTERN.findall(text)
+            return TOKEN.findall(text)
     tokens: list[str] = []
     for chunk in text.split():
         if chunk.isalnum():
@@ -72,7 +72,7 @@ def tokenise(text: str) -> list[str]:
         elif (bare := chunk.strip(_EDGES)).isalnum():
             tokens.append(bare)
         else:
-            tokens += _PATTERN.findall(chunk)
+            tokens += TOKEN.findall(chunk)
     return tokens
 
 

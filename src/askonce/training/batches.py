@@ -81,7 +81,6 @@ class GroupScorer(nn.Module):
         return query, self.model.read(batch.candidates, "candidate")
 
     def match(self, query: States, candidate: States, batch: GroupBatch) -> Tensor:
-        """Scores (G, C) of these states."""
         pairs = batch.query_of, batch.candidate_of
         dense = 2 * len(batch.query_of) > len(batch.queries) * len(batch.candidates)
         if dense and isinstance(self.model, Encoder):  # candidates of the whole batch
@@ -161,7 +160,6 @@ class Collator:
         return labels, mask
 
     def _length(self, group: Group) -> int:
-        """Words of the longest candidate."""
         lengths = self._lengths
         for post in group.candidates:
             if post.id not in lengths:

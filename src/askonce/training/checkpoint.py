@@ -21,7 +21,7 @@ from askonce.files import replacing, sync
 
 FORMAT = 1
 STATE, TENSORS = "state.json", "tensors.safetensors"
-REMEDY = "remove it to start anew"
+REMEDY = "remove it to start again"
 START = "weights to start from"  # the setting that holds their fingerprint
 Record = dict[str, Any]  # one epoch of the history
 
@@ -64,7 +64,6 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def save_weights(path: Path, model: nn.Module) -> None:
-    """Write the weights to a file, replacing it in one step."""
     with writing(path), replacing(path) as part:
         save_file(_weights(model), part)
 

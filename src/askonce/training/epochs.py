@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,14 +19,12 @@ from askonce.training import checkpoint
 from askonce.training.checkpoint import Progress, Record
 from askonce.training.events import Epoch, Note, OnEvent, Step, ignore
 from askonce.training.processes import (
+    Processes,
     broadcast_weights,
     own_part,
     sum_gradients,
     sum_over_processes,
 )
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
 
 Example = TypeVar("Example")
 Stop = Callable[[], bool]  # asked after each epoch whether to end the run
@@ -62,7 +60,7 @@ class Learner(ABC, Generic[Example]):
     unit: str = ""  # of ``Loss.units``; with one, the history has UNIT_per_second
     module: nn.Module
     optimizer: torch.optim.Optimizer
-    fabric: "Fabric"
+    processes: Processes
     identity: Mapping[str, Any]  # a checkpoint with another identity is refused
 
     @abstractmethod
@@ -121,10 +119,10 @@ def run_epochs(
     ``stop`` ended is complete and does not resume. On return, the module has the weights of the
     last epoch; load the best ones from where ``save`` put them.
     """
-    module, fabric = learner.module, learner.fabric
+    module, processes = learner.module, learner.processes
     module.train()  # drops prepared tables, which belong to one device
-    module.to(fabric.device)
-    broadcast_weights(module, fabric)
+    module.to(processes.device)
+    broadcast_weights(module, processes)
     identity = {**learner.identity, checkpoint.START: checkpoint.fingerprint(module)}
     name = f"{learner.name}-checkpoint" if learner.name else "checkpoint"
     progress = checkpoint.load(folder / name, identity, module, learner.optimizer)
@@ -144,7 +142,7 @@ def run_epochs(
             or progress.waiting >= settings.patience
             or (number > 0 and stop())
         )
-        if fabric.global_rank == 0:
+        if processes.global_rank == 0:
             folder.mkdir(parents=True, exist_ok=True)
             with checkpoint.writing(folder):
                 if best:
@@ -153,7 +151,7 @@ def run_epochs(
                 lines = "".join(json.dumps(record) + "\n" for record in progress.history)
                 write_atomic(folder / f"{learner.name or 'metrics'}.jsonl", lines)
             checkpoint.save(folder / name, progress, identity, module, learner.optimizer)
-        fabric.barrier()
+        processes.barrier()
         on_event(Epoch.of(record, best))
     if progress.best_epoch == 0:
         on_event(Note("training did not improve on the weights it started from; these are kept"))
@@ -164,9 +162,9 @@ def _train(
     learner: Learner[Any], settings: EpochSettings, epoch: int, on_event: OnEvent
 ) -> dict[str, float]:
     """Train for one epoch; returns its loss and rate."""
-    fabric, optimizer, begin = learner.fabric, learner.optimizer, time.perf_counter()
+    processes, optimizer, begin = learner.processes, learner.optimizer, time.perf_counter()
     # dropout: the same after a resume, another on each process
-    torch.manual_seed(1_000_003 * settings.seed + epoch + 15_485_863 * fabric.global_rank)
+    torch.manual_seed(1_000_003 * settings.seed + epoch + 15_485_863 * processes.global_rank)
     weights = [weight for weight in learner.module.parameters() if weight.requires_grad]
     batches = learner.batches(epoch)
     size = sum(map(len, batches))
@@ -176,18 +174,18 @@ def _train(
         for group in optimizer.param_groups:
             group["lr"] = learner.rate(epoch, index)
         optimizer.zero_grad()
-        if own := own_part(batch, fabric):
+        if own := own_part(batch, processes):
             result = learner.step(own, batch)
             result.loss.backward()  # type: ignore[no-untyped-call]
             total, count = total + _finite(result.total, epoch), count + result.units
-        sum_gradients(weights, fabric)
+        sum_gradients(weights, processes)
         if settings.clip is not None:
             nn.utils.clip_grad_norm_(weights, settings.clip)
         optimizer.step()
         done += len(batch)
         on_event(Step(epoch, done, size, total / max(count, 1)))
     total, count = sum_over_processes(
-        torch.tensor([total, count], dtype=torch.float64), fabric
+        torch.tensor([total, count], dtype=torch.float64), processes
     ).tolist()
     speed = round(count / (time.perf_counter() - begin))
     return {

@@ -4,29 +4,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from askonce.config import as_dict
 from askonce.errors import AskonceError
 from askonce.evaluation import Report, evaluate, pools_to_qrels, pools_to_run
 from askonce.evaluation.protocols import counted_queries
+from askonce.models.base import States
 from askonce.ranker import Ranker
+from askonce.text.batch import TokenIds
+from askonce.text.lexicon import Lexicon
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
 from askonce.training.checkpoint import Progress, Record
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.losses import LOSSES
-from askonce.training.processes import alone
+from askonce.training.processes import Processes
 from askonce.training.recipe import Recipe, TrainSettings
-from askonce.training.sampling import Group, GroupSampler, split_of
-from askonce.types import Dataset, Split
-
-if TYPE_CHECKING:
-    from askonce.training.distillation.beside import BesideTeacher
+from askonce.training.sampling import UNLABELLED, Group, GroupSampler, split_of
+from askonce.types import Dataset, Post, Split
 
 SAMPLE_POOLS, SAMPLE_PAIRS = 200, 10  # pools, and pairs of each, on which feature scaling is fitted
 
@@ -51,14 +50,14 @@ def train(
     recipe: Recipe,
     folder: Path,
     on_event: OnEvent = ignore,
-    fabric: Fabric | None = None,
+    processes: Processes | None = None,
     stop: Stop = lambda: False,
 ) -> Outcome:
     """Train the ranker's model by a recipe; an interrupted run resumes.
 
     The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``.
     """
-    learner = FineTuning(ranker, dataset, recipe, folder, fabric or alone())
+    learner = FineTuning(ranker, dataset, recipe, folder, processes or Processes())
     return fit(learner, recipe.train, folder, on_event, stop)
 
 
@@ -69,10 +68,28 @@ def fit(
     on_event: OnEvent = ignore,
     stop: Stop = lambda: False,
 ) -> Outcome:
-    """Run the epochs and load the best one."""
     settings = EpochSettings(config.epochs, config.patience, config.seed, config.clip)
     progress = run_epochs(learner, settings, folder, on_event, stop)
     return Outcome(Ranker.load(folder), progress)
+
+
+class Beside(Protocol):
+    """A teacher that a student learns from beside the labels."""
+
+    @property
+    def identity(self) -> Sequence[Any]:
+        """What decides its losses, as plain values."""
+
+    def numbers(self, lexicon: Lexicon, post: Post) -> TokenIds:
+        """A post as the student reads it, with what the losses need of it."""
+
+    def read(self, groups: Sequence[Group]) -> None:
+        """Read the groups of an epoch, which begins now."""
+
+    def losses(
+        self, states: tuple[States, States], scores: Tensor, batch: GroupBatch, own: Sequence[Group]
+    ) -> Tensor:
+        """The loss of each group (G,), of the states of its texts and of its scores (G, C)."""
 
 
 class FineTuning(Learner[Group]):
@@ -87,15 +104,15 @@ class FineTuning(Learner[Group]):
         dataset: Dataset,
         recipe: Recipe,
         folder: Path,
-        fabric: Fabric,
-        beside: "BesideTeacher | None" = None,
+        processes: Processes,
+        beside: Beside | None = None,
     ) -> None:
         config = recipe.train
-        self.module, self.fabric, self.identity = ranker.model, fabric, as_dict(recipe)
+        self.module, self.processes, self.identity = ranker.model, processes, as_dict(recipe)
         self._beside = beside
         numbers = ranker.lexicon.numbers
         if beside is not None:
-            self.identity |= {"beside": [beside.teacher.name, beside.kl, beside.cosine]}
+            self.identity |= {"beside": list(beside.identity)}
             numbers = partial(beside.numbers, ranker.lexicon)
         self._ranker, self._dataset, self._recipe, self._config = ranker, dataset, recipe, config
         self._folder = folder
@@ -117,6 +134,8 @@ class FineTuning(Learner[Group]):
         if config.negatives.source == "mix":
             self._ranker.model.prepare()  # also after a resume, so that scores are the same
         groups = self._sampler.epoch(epoch, self._ranker.score_pools)
+        if self._beside is not None:
+            self._beside.read(groups)
         return self._collator.batches(groups, config.batch_size, 7919 * config.seed + epoch)
 
     def rate(self, epoch: int, step: int) -> float:
@@ -125,7 +144,7 @@ class FineTuning(Learner[Group]):
 
     def step(self, own: Sequence[Group], batch: Sequence[Group]) -> Loss:
         """Mean loss of the groups, and the penalty on weights."""
-        negatives, device = self._config.negatives, self.fabric.device
+        negatives, device = self._config.negatives, self.processes.device
         in_batch = negatives.source == "batch"
         if negatives.hardest_of and not in_batch:
             own = mined(own, self._collator, negatives.count, self._ranker, device)
@@ -134,10 +153,13 @@ class FineTuning(Learner[Group]):
         states = self._scorer.read(groups)
         scores = self._scorer.match(*states, groups)  # (G, C)
         losses = group_losses(scores, groups, self._config)  # (G,)
+        if any(group.weight != 1 for group in own):
+            losses = losses * losses.new_tensor([group.weight for group in own])
         if self._beside is not None:
-            losses = losses + self._beside.losses(*states, scores, groups, self._config.scale)
-        loss = losses.sum() / len(batch)
-        if self.fabric.global_rank == 0:
+            scaled = scores * self._config.scale
+            losses = losses + self._beside.losses(states, scaled, groups, own)
+        loss = batch_loss(losses, groups, batch, self._config)
+        if self.processes.global_rank == 0:
             loss = loss + penalty(self._ranker.model, self._config)
         return Loss(loss, float(loss.detach()) * len(batch), len(own))
 
@@ -154,6 +176,8 @@ class FineTuning(Learner[Group]):
 
 def fit_inputs(ranker: Ranker, pools: Split, collator: Collator) -> None:
     """Fit feature scaling on a sample of training pairs, spread evenly over the pools."""
+    if ranker.model.reads == "vectors":
+        return  # a teacher's vectors need none, and reading more texts takes long
     sample = pools[:: max(1, len(pools) // SAMPLE_POOLS)]
     groups = [
         Group(pool.query, pool.candidates[:SAMPLE_PAIRS], pool.labels[:SAMPLE_PAIRS])
@@ -181,7 +205,11 @@ def halved(rate: float, epoch: int, every: int) -> float:
 
 
 def mined(
-    groups: Sequence[Group], collator: Collator, count: int, ranker: Ranker, device: torch.device
+    groups: Sequence[Group],
+    collator: Collator,
+    count: int,
+    ranker: Ranker,
+    device: torch.device | str,
 ) -> list[Group]:
     """Keep the ``count`` negatives of each group that score highest now, without dropout."""
     batch = collator.collate(groups).to(device)
@@ -203,13 +231,25 @@ def _selected(group: Group, columns: Sequence[int]) -> Group:
         group.query,
         tuple(group.candidates[column] for column in columns),
         tuple(group.labels[column] for column in columns),
+        group.weight,
     )
 
 
 def group_losses(scores: Tensor, batch: GroupBatch, config: TrainSettings) -> Tensor:
-    """The loss of each group."""
-    loss = LOSSES[config.loss]
-    return loss(scores * config.scale, batch.labels, batch.mask, config.margin)  # (G,)
+    """The loss of each group, of its candidates that have a label."""
+    loss, mask = LOSSES[config.loss], batch.mask & (batch.labels != UNLABELLED)  # (G, C)
+    return loss(scores * config.scale, batch.labels, mask, config.margin)  # (G,)
+
+
+def batch_loss(
+    losses: Tensor, own: GroupBatch, batch: Sequence[Group], config: TrainSettings
+) -> Tensor:
+    """This process's part of the mean over the questions, or over the pairs, of the whole batch."""
+    if config.average == "questions":
+        return losses.sum() / len(batch)
+    pairs = sum(label != UNLABELLED for group in batch for label in group.labels)
+    weights = (own.mask & (own.labels != UNLABELLED)).sum(1)  # (G,)
+    return (losses * weights).sum() / pairs  # a group's loss is the mean over its pairs
 
 
 def penalty(model: nn.Module, config: TrainSettings) -> Tensor | float:
@@ -229,7 +269,6 @@ def dev_split(dataset: Dataset, limit: int | None = None) -> Split:
 
 
 def dev_report(ranker: Ranker, dev: Split, dataset: Dataset) -> Report:
-    """Evaluate the ranker on dev, under the dataset's protocol."""
     run = pools_to_run(dev, ranker.score_pools(dev))
     return evaluate(pools_to_qrels(dev), run, dataset.protocol)
 

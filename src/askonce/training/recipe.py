@@ -10,6 +10,7 @@ from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.training.losses import LossName
 
+CROSS_ENCODER = "cross-encoder"  # as teacher: MiniLM's weights, tuned; ":NAME" for other weights
 NegativeSource = Literal["pool", "corpus", "bm25", "mix", "batch", "all"]
 
 
@@ -19,9 +20,9 @@ class TextSettings:
 
     min_count: int = 1  # rarer words are unknown
     max_words: int | None = 200  # of the title and of the body; the rest is dropped
-    vectors: Literal["file", "skipgram", "fused", "random", "starter"] = "file"
+    vectors: Literal["file", "skipgram", "fused", "random", "starter", "contextual"] = "file"
     dim: int | None = None  # of the vectors; 100 by default, all that a file or the starter has
-    teacher: str = "minilm"  # of models that read vectors: a name or folder, or "starter"
+    teacher: str = "minilm"  # of models that read vectors, and of contextual words: name or folder
 
     def __post_init__(self) -> None:
         at_least(self, "text", 1, "min_count", "max_words", "dim")
@@ -41,12 +42,21 @@ class Negatives:
     source: NegativeSource = "pool"
     count: int = 4  # negatives in a group
     hardest_of: int = 0  # draw this many, keep the ``count`` that score highest now; 0 keeps all
+    grow: int = 0  # epochs in which the number drawn grows from ``count`` to ``hardest_of``
     hard: int = 0  # with ``batch``: negatives that each query brings from its own pool
     others: int = 0  # limit for ``batch``, since a model that reads pairs reads each; 0 takes all
+    unanswered: bool = False  # with ``all``: also questions without a right candidate
 
     def __post_init__(self) -> None:
         at_least(self, "train.negatives", 1, "count")
-        at_least(self, "train.negatives", 0, "hardest_of", "hard", "others")
+        at_least(self, "train.negatives", 0, "hardest_of", "grow", "hard", "others")
+
+    def drawn(self, epoch: int) -> int:
+        """How many negatives a group is drawn with in an epoch, before the hardest are kept."""
+        most = max(self.count, self.hardest_of)
+        if epoch > self.grow:
+            return most
+        return self.count + (most - self.count) * (epoch - 1) // self.grow
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,9 @@ class TrainSettings:
     """Loss, negatives, optimiser and length of the training."""
 
     loss: LossName = "hinge"
+    # what the loss of a batch is the mean over; over pairs, questions with many candidates count
+    # more, as in cross-entropy as the papers print it (CTRN eq. 3, CABIN section 4.3)
+    average: Literal["questions", "pairs"] = "questions"
     margin: float = 1.0
     scale: float = 1.0  # multiplies scores before the loss; a softmax over cosines needs it
     negatives: Negatives = field(default_factory=Negatives)
@@ -76,6 +89,13 @@ class TrainSettings:
         at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every", "dev")
         at_least(self, "train", 0, "l2", "seed")
         above_zero(self, "train", "rate", "scale", "clip")
+        pointwise = self.loss == "cross_entropy" and self.negatives.source == "all"
+        if not pointwise and (self.average == "pairs" or self.negatives.unanswered):
+            raise ConfigError(
+                "train.average = 'pairs' and train.negatives.unanswered need "
+                "train.loss = 'cross_entropy' and train.negatives.source = 'all'; "
+                f"found {self.loss!r} and {self.negatives.source!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -103,16 +123,21 @@ def read_table(path: Path, name: str, changes: Sequence[str] = ()) -> dict[str, 
 
 
 class Before(NamedTuple):
-    """The tables of what comes before fine-tuning; at most one of them is there."""
+    """The tables of what comes before fine-tuning or, with a cross-encoder, beside it."""
 
     pretrain: dict[str, Any] | None = None
     distil: dict[str, Any] | None = None
 
 
+def by_pairs(distil: Mapping[str, Any]) -> bool:
+    """Whether the teacher of this table scores pairs, so that the student is a pair model."""
+    return str(distil.get("teacher", "")).partition(":")[0] == CROSS_ENCODER
+
+
 def read_before(path: Path, changes: Sequence[str] = ()) -> Before:
-    """The [pretrain] or [distil] table of a recipe."""
+    """The [pretrain] and [distil] tables of a recipe; a student of vectors is not pre-trained."""
     before = Before(read_table(path, "pretrain", changes), read_table(path, "distil", changes))
-    if None not in before:
+    if None not in before and not by_pairs(before.distil or {}):
         raise ConfigError(f"{path}: expected [pretrain] or [distil], not both")
     return before
 
@@ -139,7 +164,6 @@ class _Tables:
 
 
 def dataset_of(recipe: Recipe, path: Path) -> str:
-    """The dataset that a recipe names; an error without one."""
     if recipe.dataset is None:
         raise ConfigError(f"{path}: expected a dataset; add a line like dataset = 'wikiqa'")
     return recipe.dataset

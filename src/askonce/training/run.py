@@ -6,13 +6,13 @@ from typing import Any
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
-from askonce.training.distillation.run import distil_recipe, tune_student
+from askonce.training.distillation.run import beside_cross_encoder, distil_recipe, tune_student
 from askonce.training.events import OnEvent, Phase
 from askonce.training.fine_tuning import Outcome, train
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.run import initial_ranker
 from askonce.training.processes import launched
-from askonce.training.recipe import Before, Recipe
+from askonce.training.recipe import Before, Recipe, by_pairs
 from askonce.types import Dataset, Role, Split
 
 ROLES: tuple[Role, ...] = ("dev", "test")
@@ -28,13 +28,16 @@ def train_stages(
     on_event: OnEvent,
 ) -> Outcome:
     """Pre-train or distil into the first folder if a table says so, then train into the second."""
-    fabric = launched()
+    processes = launched()
     first, folder = folders
-    if before.distil is not None:
-        student = distil_recipe(recipe, before.distil, dataset, first, on_event, fabric)
-        return tune_student(student, recipe, dataset, folder, on_event, fabric)
+    if before.distil is not None and not by_pairs(before.distil):
+        student = distil_recipe(recipe, before.distil, dataset, first, on_event, processes)
+        return tune_student(student, recipe, dataset, folder, on_event, processes)
     ranker = initial_ranker(recipe, before.pretrain, dataset, first, vectors, on_event)
-    return train(ranker, dataset, recipe, folder, on_event, fabric)
+    if before.distil is not None:
+        longer, beside = beside_cross_encoder(recipe, before.distil, dataset, on_event)
+        return tune_student((ranker, beside), recipe, longer, folder, on_event, processes)
+    return train(ranker, dataset, recipe, folder, on_event, processes)
 
 
 def run_recipe(

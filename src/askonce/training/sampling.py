@@ -17,6 +17,7 @@ from askonce.training.recipe import Negatives
 from askonce.types import Dataset, Pool, Post, Split, candidates
 
 PoolScorer = Callable[[Sequence[Pool]], list[np.ndarray]]
+UNLABELLED = -1  # in place of a label; only a teacher has an opinion on the pair
 NEAR = 50  # results of BM25 to sample negatives from
 
 
@@ -26,6 +27,7 @@ class Group(NamedTuple):
     query: Post
     candidates: tuple[Post, ...]
     labels: tuple[int, ...]
+    weight: float = 1.0  # of its loss
 
 
 class Right(NamedTuple):
@@ -38,7 +40,6 @@ class Right(NamedTuple):
     texts: frozenset[str]
 
     def holds(self, post: Post) -> bool:
-        """Whether the post is right, or a copy of one that is."""
         return post.id in self.ids or post.text in self.texts
 
 
@@ -81,8 +82,8 @@ class GroupSampler:
 
     def __post_init__(self) -> None:
         pools = split_of(self.dataset, self.split)
-        self._pools = [pool for pool in pools if pool.positives]
-        if not self._pools:
+        self._pools = [pool for pool in pools if pool.positives or self.negatives.unanswered]
+        if not any(pool.positives for pool in self._pools):
             raise AskonceError(
                 f"no question of split {self.split!r} has a right candidate; nothing to learn from"
             )
@@ -98,11 +99,12 @@ class GroupSampler:
         """The groups of one epoch in random order; ``mix`` ranks the pools by ``scores``."""
         rng = Random(f"{self.seed}/{number}")
         if self.negatives.source == "all":
-            groups = [self._as_labelled(p) for p in self._pools if any(x > 0 for x in p.labels)]
+            labelled = map(self._as_labelled, self._pools)
+            groups = [group for group in labelled if self._teaches(group)]
         elif self.negatives.source == "mix" and number > 1 and scores is not None:
             groups = list(self._mixed(rng, scores))
         else:
-            groups = list(self._drawn(rng))
+            groups = list(self._drawn(rng, self.negatives.drawn(number)))
         self._need_both_kinds(groups)
         rng.shuffle(groups)
         return groups
@@ -119,18 +121,21 @@ class GroupSampler:
                 "questions, or a corpus to sample from"
             )
 
+    def _teaches(self, group: Group) -> bool:
+        """Whether it has a right candidate, or any where unanswered questions count."""
+        return any(label > 0 or self.negatives.unanswered for label in group.labels)
+
     def _as_labelled(self, pool: Pool) -> Group:
         """The pool without negatives that are copies of right posts."""
         right = self.right[pool.query.id]
         pairs = zip(pool.candidates, pool.labels, strict=True)
         allowed = [(post, label) for post, label in pairs if label > 0 or not right.holds(post)]
-        posts, labels = zip(*allowed, strict=True)
-        return Group(pool.query, posts, labels)
+        posts, labels = tuple(post for post, _ in allowed), tuple(label for _, label in allowed)
+        return Group(pool.query, posts, labels, pool.weight)
 
-    def _drawn(self, rng: Random) -> Iterator[Group]:
-        count = max(self.negatives.count, self.negatives.hardest_of)
+    def _drawn(self, rng: Random, count: int) -> Iterator[Group]:
         for pool, right in self._examples:
-            yield _group(pool.query, right, self._wrong(pool, rng, count))
+            yield _group(pool, right, self._wrong(pool, rng, count))
 
     def _wrong(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
         if self.negatives.source == "batch":
@@ -178,8 +183,8 @@ class GroupSampler:
             hard, others = hardest_first[: count // 2], hardest_first[count // 2 :]
             for right in pool.positives:
                 drawn = [*hard, *rng.sample(others, min(count - len(hard), len(others)))]
-                yield _group(pool.query, right, drawn or self._from_corpus(pool, rng, count))
+                yield _group(pool, right, drawn or self._from_corpus(pool, rng, count))
 
 
-def _group(query: Post, right: Post, wrong: Sequence[Post]) -> Group:
-    return Group(query, (right, *wrong), (1,) + (0,) * len(wrong))
+def _group(pool: Pool, right: Post, wrong: Sequence[Post]) -> Group:
+    return Group(pool.query, (right, *wrong), (1,) + (0,) * len(wrong), pool.weight)

@@ -16,8 +16,8 @@ def write(folder, **files):
 
 
 @pytest.mark.data
-def test_real_judgements(data_folder):
-    data = load_dataset("askubuntu", data_folder)
+def test_real_judgements(published):
+    data = published("askubuntu")
     assert sorted(data.splits) == ["dev", "test"]
     for split, with_positive, positives in (("dev", 189, 1177), ("test", 186, 1078)):
         pools = data.split(split)
@@ -34,8 +34,8 @@ def test_real_judgements(data_folder):
 
 
 @pytest.mark.data
-def test_given_scores_rank_as_published(data_folder):
-    data = load_dataset("askubuntu", data_folder)
+def test_given_scores_rank_as_published(published):
+    data = published("askubuntu")
     for split, expected in (("dev", 0.520), ("test", 0.560)):  # the paper's BM25 MAP
         precisions = []
         for pool in data.split(split):

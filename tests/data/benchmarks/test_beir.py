@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.data.benchmarks import load_dataset
@@ -61,22 +61,11 @@ datasets = st.builds(
 )
 
 
-@settings(max_examples=40)
 @given(datasets)
 def test_what_is_written_is_read_back(dataset):
     with tempfile.TemporaryDirectory() as folder:
         write_beir(dataset, Path(folder))
         assert read(Path(folder)) == dataset
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["askubuntu", "semeval-b"])
-def test_real_datasets_survive(data_folder, tmp_path, name):
-    dataset = load_dataset(name, data_folder)
-    write_beir(dataset, tmp_path / "out")
-    back = load_dataset("beir", tmp_path / "out")
-    assert back == dataset
-    assert list(back.splits) == list(dataset.splits)
 
 
 def plain(folder, **files):

@@ -60,8 +60,8 @@ def ids(posts):
 
 
 @pytest.fixture(scope="module")
-def real(data_folder):
-    return load_dataset("insuranceqa", data_folder)
+def real(published):
+    return published("insuranceqa")
 
 
 @pytest.mark.data

@@ -37,8 +37,8 @@ def counts(pools):
 
 
 @pytest.fixture(scope="module")
-def subtask_a(data_folder):
-    return load_dataset("semeval-a", data_folder)
+def subtask_a(published):
+    return published("semeval-a")
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ SITE = "http://travel.stackexchange.com"
 
 
 @pytest.fixture(scope="module")
-def travel(data_folder):
-    return load_dataset("travel", data_folder)
+def travel(published):
+    return published("travel")
 
 
 def write(folder, **files):

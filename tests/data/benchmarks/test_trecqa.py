@@ -78,8 +78,8 @@ def mean_place_of_positives(pools):
 
 
 @pytest.fixture(scope="module")
-def real(data_folder):
-    return load_dataset("trecqa", data_folder)
+def real(published):
+    return published("trecqa")
 
 
 @pytest.mark.data
@@ -112,7 +112,7 @@ QUESTIONS = st.lists(
 )
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(questions=QUESTIONS)
 def test_both_forms_of_any_file_agree(questions, tmp_path_factory):
     table, jacana = "", ""

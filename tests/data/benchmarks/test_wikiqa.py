@@ -26,8 +26,8 @@ def write(folder, train):
 
 
 @pytest.mark.data
-def test_counts_are_the_published_ones(data_folder):
-    dataset = load_dataset("wikiqa", data_folder)
+def test_counts_are_the_published_ones(published):
+    dataset = published("wikiqa")
     counts = {
         name: (
             len(pools),

@@ -55,6 +55,13 @@ def test_documents_and_queries_become_questions_unless_they_say_otherwise(import
     assert "post '4': an answer needs 'parent'" in reported
 
 
+def test_a_table_without_header_keeps_its_first_line(imported, folder):
+    (folder / "qrels" / "test.tsv").write_text("1\t1\t1\n2\t3\t2\n")
+    archive, summary = imported("beir", folder)
+    assert Link("query-1", "1") in archive.links()
+    assert not [line for line in summary.examples if "test.tsv" in line]
+
+
 def test_a_missing_file_is_reported(folder):
     (folder / "queries.jsonl").unlink()
     with pytest.raises(AskonceError, match=r"no queries\.jsonl"):

@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.archive import Archive, load
@@ -134,7 +134,6 @@ lines = st.binary(max_size=40) | st.dictionaries(fields, likely | values, max_si
 )
 
 
-@settings(max_examples=80)
 @given(st.lists(lines, max_size=6))
 def test_no_input_crashes(written):
     with TemporaryDirectory() as folder:

@@ -26,8 +26,8 @@ class Block:
     kind: ClassVar[str]
     title: str
     about: str
-    # whether it shows sentences of the dataset, which not everyone may redistribute
-    quotes: bool = field(default=False, kw_only=True)
+    # the dataset whose texts it shows, which not everyone may redistribute; "" if none
+    quotes: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,11 @@ class ScatterChart:
 
 
 @dataclass(frozen=True)
+class ScatterCharts:
+    charts: Sequence[ScatterChart]
+
+
+@dataclass(frozen=True)
 class HistogramChart:
     """A panel for each title; the groups of a panel overlap."""
 
@@ -123,5 +128,6 @@ class CloudChart:
 
 
 Chart = (
-    LineChart | BarChart | PanelChart | ScatterChart | HistogramChart | HeatMap | CloudChart
+    LineChart | BarChart | PanelChart | ScatterChart | ScatterCharts | HistogramChart | HeatMap
+    | CloudChart
 )  # fmt: skip

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,8 @@ ABOUT = (
     "on dev. A name such as model@key=value is a recipe with that change; a+b is the fusion of two "
     "rankings. Times and speeds were measured while several rows ran side by side on one machine."
 )
+# datasets whose texts may be quoted, and the credit that their licence asks for
+OPEN_TEXTS = {"travel": "travel.stackexchange.com and its authors, CC BY-SA 3.0"}
 MARKS = {"bold": "**", "under": "_", "": ""}
 MARKDOWN = re.compile(r"([\\`*_|<>\[\]~$])")  # characters with a meaning in Markdown
 VIEW = 0.6, 0.4  # yaw and pitch from which clouds are first seen
@@ -47,14 +50,25 @@ def blocks(
 ) -> list[Block]:
     """The main tables, then every figure the store has rows for.
 
-    Without ``texts``, blocks that quote sentences of a dataset are left out.
+    Without ``texts``, blocks that quote a dataset are left out unless its licence allows it.
     """
     made: list[Block] = [result_table(table) for table in tables(store)]
     names = FIGURES.names()
     for done, name in enumerate(names):
         on_progress(name, done, len(names))
         made += FIGURES[name](store)
-    return [block for block in made if texts or not block.quotes]
+    return made if texts else [credited(block) for block in made if may_quote(block)]
+
+
+def may_quote(block: Block) -> bool:
+    """Whether everyone may redistribute the texts that a block shows, if any."""
+    return not block.quotes or block.quotes in OPEN_TEXTS
+
+
+def credited(block: Block) -> Block:
+    if not block.quotes:
+        return block
+    return replace(block, about=f"{block.about} Texts: {OPEN_TEXTS[block.quotes]}.")
 
 
 def html_page(store: Store, parts: Sequence[Block]) -> str:
@@ -112,16 +126,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals |= {
-        "svg": svg,
-        "cloud_data": _cloud_data,
-        "group_colours": GROUP_COLOURS,
-    }
+    environment.globals |= {"svg": svg, "cloud_data": _cloud_data, "group_colours": GROUP_COLOURS}
     environment.filters |= {"cell": _markdown_cell, "quoted": _quoted}
     return environment
 
 
-def _markdown_cell(cell: Cell, quotes: bool) -> str:
+def _markdown_cell(cell: Cell, quotes: str) -> str:
     spans = [Span(cell)] if isinstance(cell, str) else cell
     texts = (_quoted(s.text) if quotes else s.text.replace("|", "\\|") for s in spans)
     marks = (MARKS[span.mark] for span in spans)

@@ -1,22 +1,15 @@
 """Draw charts with matplotlib; sizes are in pixels."""
 
 import math
-from collections.abc import Sequence
 from functools import singledispatch
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    ScalarFormatter,
-)
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
 from askonce.bench.report.charts import (
     Axis,
@@ -30,23 +23,20 @@ from askonce.bench.report.charts import (
     Panel,
     PanelChart,
     ScatterChart,
+    ScatterCharts,
     Series,
 )
+from askonce.bench.report.labels import label_heights, label_point, separated
 
 # of rows by their kind, and of lines; readable on white and on black
-KINDS = {
-    "baseline": "#8a8a8a",
-    "transformer": "#d08700",
-    "trained": "#2f7ed8",
-    "fusion": "#2e9e5b",
-}
+KINDS = {"baseline": "#8a8a8a", "transformer": "#d08700", "trained": "#2f7ed8", "fusion": "#2e9e5b"}
 COLOURS = (
     "#2f7ed8", "#d08700", "#2e9e5b", "#d1495b", "#8e6bbf", "#009e9e", "#c46ba5", "#8a8a8a",
     "#a0702c", "#7a9a01",
 )  # fmt: skip
 BLUE, RED = COLOURS[0], COLOURS[3]
 GROUP_COLOURS, GROUP_RADII = (COLOURS[3], COLOURS[2], COLOURS[7]), (4, 3, 2)
-WIDTH, LABEL_GAP = 860, 12  # of most charts; between the base lines of two labels
+WIDTH = 860  # of most charts
 PANELS_ACROSS, PANEL_TITLE, BINS = 3, 42, 40
 MIN_RANGE = 0.02  # of a linear axis, so that noise does not fill it
 INK = "#010203"  # stands for the text colour of the page until the SVG is written
@@ -71,7 +61,7 @@ def _line_chart(chart: LineChart) -> Figure:
     labels += [(name, (end, value), INK) for name, value in chart.references.items()]
     heights = separated([axes.transData.transform(point)[1] for _, point, _ in labels], 374)
     for (name, point, colour), height in zip(labels, heights, strict=True):
-        _label(axes, name, point, (WIDTH - 196, height), colour)
+        label_point(axes, name, point, (WIDTH - 196, height), colour)
     return figure
 
 
@@ -118,19 +108,22 @@ def _panel_chart(chart: PanelChart) -> Figure:
 
 @draw.register(ScatterChart)
 def _scatter_chart(chart: ScatterChart) -> Figure:
-    figure, axes = _figure(WIDTH, 460, left=60, right=150, top=26, bottom=45)
-    x, y = Axis(chart.x_title, log=True), Axis(chart.y_title)
-    _set_scales(axes, x, y)
-    for dot in chart.dots:
-        (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
-        _tip(drawn, f"{dot.name}: {dot.y:.4f} at {dot.x:,.0f}")
-    _set_ticks(axes, x, y)
-    positions = axes.transData.transform([(dot.x, dot.y) for dot in chart.dots]).tolist()
-    for dot, (x, _), height in zip(chart.dots, positions, label_heights(positions), strict=True):
-        _label(axes, dot.name, (dot.x, dot.y), (x + 9, height), KINDS[dot.kind])
-    kinds = [kind for kind in KINDS if any(dot.kind == kind for dot in chart.dots)]
+    return _scatter_charts(ScatterCharts([chart]))
+
+
+@draw.register(ScatterCharts)
+def _scatter_charts(several: ScatterCharts) -> Figure:
+    each, left, right, top, bottom = 460, 60, 150, 26, 45
+    height = each * len(several.charts)
+    figure = Figure(figsize=(WIDTH / 72, height / 72))
+    inside = (WIDTH - left - right) / WIDTH, (each - top - bottom) / height
+    for below, chart in enumerate(reversed(several.charts)):
+        axes = figure.add_axes((left / WIDTH, (each * below + bottom) / height, *inside))
+        _draw_dots(axes, chart)
+    dots = [dot for chart in several.charts for dot in chart.dots]
+    kinds = [kind for kind in KINDS if any(dot.kind == kind for dot in dots)]
     handles = [axes.plot([], [], "o", color=KINDS[kind], label=kind)[0] for kind in kinds]
-    figure.legend(handles=handles, loc="upper right", bbox_to_anchor=(1, 0.96))
+    figure.legend(handles=handles, loc="upper right", bbox_to_anchor=(1, 1 - 18 / height))
     return figure
 
 
@@ -190,31 +183,6 @@ def _cloud_chart(chart: CloudChart) -> Figure:
     return figure
 
 
-def separated(heights: Sequence[float], limit: float) -> list[float]:
-    """Heights of labels near the given ones, none over another, none beyond the limit."""
-    order = sorted(range(len(heights)), key=lambda n: heights[n])
-    placed = list(heights)
-    for below, n in pairwise(order):
-        placed[n] = max(placed[n], placed[below] + LABEL_GAP)
-    for n in reversed(order):
-        placed[n] = min(placed[n], limit)
-        limit = placed[n] - LABEL_GAP
-    return placed
-
-
-def label_heights(positions: Sequence[tuple[float, float]]) -> list[float]:
-    """Heights at which the labels of nearby points do not cover each other."""
-    taken: list[tuple[float, float]] = []
-    heights = [0.0] * len(positions)
-    for n in sorted(range(len(positions)), key=lambda n: -positions[n][1]):
-        x, y = positions[n]
-        while any(abs(x - a) < 150 and abs(y - b) < LABEL_GAP for a, b in taken):
-            y -= 2
-        taken.append((x, y))
-        heights[n] = y
-    return heights
-
-
 def _figure(
     width: float, height: float, *, left: float, right: float, top: float, bottom: float
 ) -> tuple[Figure, Axes]:
@@ -270,6 +238,18 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     _tip(axes.set_title(name), panel.name)
 
 
+def _draw_dots(axes: Axes, chart: ScatterChart) -> None:
+    x, y = Axis(chart.x_title, log=True), Axis(chart.y_title)
+    _set_scales(axes, x, y)
+    for dot in chart.dots:
+        (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
+        _tip(drawn, f"{dot.name}: {dot.y:.4f} at {dot.x:,.0f}")
+    _set_ticks(axes, x, y)
+    positions = axes.transData.transform([(dot.x, dot.y) for dot in chart.dots]).tolist()
+    for dot, (at, _), height in zip(chart.dots, positions, label_heights(positions), strict=True):
+        label_point(axes, dot.name, (dot.x, dot.y), (at + 9, height), KINDS[dot.kind])
+
+
 def _draw_cloud(axes: Axes, cloud: Cloud) -> None:
     for a, b in cloud.lines:
         axes.plot(*cloud.points[[a, b]].T, color=BLUE, alpha=0.45, linewidth=0.7)
@@ -284,24 +264,6 @@ def _draw_cloud(axes: Axes, cloud: Cloud) -> None:
     axes.set_title(cloud.title, fontweight="bold")
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], ncols=3, loc="lower right", bbox_to_anchor=(1, 0.985))
-
-
-def _label(
-    axes: Axes, name: str, point: tuple[float, float], position: tuple[float, float], colour: str
-) -> None:
-    """A name at a position in pixels, with a thin line from the point it belongs to."""
-    axes.annotate(
-        name,
-        point,
-        position,
-        textcoords="figure points",
-        va="center",
-        annotation_clip=False,
-        arrowprops={
-            "arrowstyle": "-", "color": colour, "alpha": 0.4, "shrinkA": 0, "shrinkB": 0,
-            "relpos": (0, 0.5), "linewidth": 1,
-        },
-    )  # fmt: skip
 
 
 def _tip(artist: Artist, text: str) -> None:

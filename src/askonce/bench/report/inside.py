@@ -52,7 +52,6 @@ class Scene:
         ]
 
     def examples(self, count: int) -> list[Pool]:
-        """Some of them, evenly spaced."""
         return evenly_spaced(self.pools, count)
 
 

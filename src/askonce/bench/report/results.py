@@ -9,9 +9,12 @@ from statistics import fmean, median
 from typing import Any
 
 from askonce.bench.data import main_metric
-from askonce.bench.report.published import Published, published
+from askonce.bench.report.published import Conditions, Published, published
+from askonce.bench.rows.trained import up_to_date
 from askonce.bench.store import LONGEST, Store, StoredCell
+from askonce.errors import ConfigError
 from askonce.evaluation import METRICS, Comparison, Summary, compare, summarise
+from askonce.teachers import MINILM
 
 LEVEL = 0.05  # of significance
 BASES = ("bm25", "minilm")  # every row is tested against these
@@ -21,8 +24,6 @@ FORMS = ("raw", "clean", "lemma")  # suffixes of splits that differ in text or q
 
 @dataclass(frozen=True)
 class Result:
-    """What one row reached on one split, over all its seeds."""
-
     split: str
     cells: tuple[StoredCell, ...]  # one per seed
 
@@ -80,7 +81,6 @@ class Result:
         return fmean(values) if values else None
 
     def fact(self, name: str) -> float | None:
-        """The mean over seeds of a time, speed or size."""
         values = [cell.facts[name] for cell in self.cells if cell.facts.get(name) is not None]
         return fmean(values) if values else None
 
@@ -94,21 +94,45 @@ class Result:
         ]
         return median(seconds) if seconds else None
 
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What its figures depend on besides the model, to compare with published ones."""
+        stored = self.first.settings
+        splits, row = stored.get("data", {}), stored.get("row", {})
+        return Conditions(
+            self.dataset,
+            self.protocol,
+            splits[self.split][1] if self.split in splits else None,
+            train_split(row, splits) if self.kind == "trained" else None,
+            features(row) if self.kind == "trained" else None,
+            MINILM if self.model == "cross-encoder" else None,
+        )
+
     def paper(self, metric: str) -> Published | None:
-        return published(self.dataset, self.protocol, self.model, metric)
+        return published(self.conditions, self.model, metric)
 
     def paper_text(self, metric: str) -> str:
-        """The published number, in brackets if it is on other data; a dash without one."""
+        """The published number, in brackets if it is not comparable; a dash without one."""
         paper = self.paper(metric)
-        if paper is None:
-            return "–"
-        return f"({paper.value:.3f})" if paper.elsewhere else f"{paper.value:.3f}"
+        return "–" if paper is None else paper.text
+
+
+def train_split(row: Mapping[str, Any], splits: Mapping[str, Any]) -> str | None:
+    """The split that a trained row learned from; by default TrecQA's TRAIN-ALL if there is one."""
+    default = "train-all" if "train-all" in splits else "train"
+    return str(row["recipe"]["train"]["split"] or default) if "recipe" in row else None
+
+
+def features(row: Mapping[str, Any]) -> frozenset[str] | None:
+    """The inputs of a trained row besides the texts."""
+    if "recipe" not in row:
+        return None
+    options = row["recipe"]["options"]
+    return frozenset(name for name in ("overlap", "flags") if options.get(name))
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """All results on one dataset and split."""
-
     dataset: str
     split: str
     results: tuple[Result, ...]
@@ -128,7 +152,6 @@ class ResultTable:
 
     @cached_property
     def comparisons(self) -> dict[str, dict[str, Comparison]]:
-        """Each row against each base, Holm-corrected for the rows of the table."""
         values = {result.model: result.by_query(self.metric) for result in self.results}
         by_base = {}
         for base in BASES:
@@ -183,15 +206,36 @@ def summary_entries(tables: Iterable[ResultTable], store: Store) -> list[dict[st
     return [_entry(result, metric, store) for result in results for metric in METRICS]
 
 
+SAME = 0.002  # by how much the figures of equal rankers may differ, by rounding of vectors
+
+
 def with_earlier(
     entries: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """These entries and those of an earlier summary whose rows are not among them."""
+    """These entries and those of an earlier summary whose rows are not among them.
 
-    def key(entry: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(entry[name] for name in ("dataset", "protocol", "split", "model", "metric"))
+    Earlier fusions of a row that has other figures now are left out: they fused another ranker.
+    """
 
-    merged = {key(entry): entry for entry in (*earlier, *entries)}
+    def key(entry: Mapping[str, Any], model: str) -> tuple[str, ...]:
+        names = ("dataset", "protocol", "split", "metric")
+        return (*(entry[name] for name in names), model)
+
+    before = {key(entry, entry["model"]): entry for entry in earlier}
+    now = {key(entry, entry["model"]): entry for entry in entries}
+
+    def changed(entry: Mapping[str, Any], part: str) -> bool:
+        name = key(entry, part)
+        both = name in before and name in now
+        return both and abs(before[name]["mean"] - now[name]["mean"]) > SAME
+
+    stale = {
+        name
+        for name, entry in before.items()
+        if any(changed(entry, part) for part in entry["model"].split("+"))
+    }
+    retained = {name: entry for name, entry in before.items() if name in now or name not in stale}
+    merged = retained | now
     tables = {(entry["dataset"], entry["protocol"]) for entry in merged.values()}
     order = {table: n for n, table in enumerate(sorted(tables, key=_table_order))}
     return sorted(merged.values(), key=lambda e: order[e["dataset"], e["protocol"]])
@@ -240,7 +284,11 @@ def _same_settings(cells: Iterable[StoredCell]) -> tuple[list[tuple[StoredCell, 
 
 
 def _settings_key(cell: StoredCell) -> str:
-    return json.dumps(cell.settings, sort_keys=True)
+    try:
+        row = up_to_date(cell.settings.get("row", {}))
+    except ConfigError:  # a setting that no longer exists
+        row = dict(cell.settings["row"])
+    return json.dumps({**cell.settings, "row": row}, sort_keys=True)
 
 
 def _record(result: Result) -> dict[str, Any]:
@@ -269,7 +317,7 @@ def _entry(result: Result, metric: str, store: Store) -> dict[str, Any]:
         "metric": metric,
         **{name: figures[name] for name in ("mean", "low", "high")},
         "seeds": result.seeds,
-        "paper": paper.value if paper and not paper.elsewhere else None,
+        "paper": paper.value if paper and not paper.unlike else None,
         "command": command(result, store),
     }
 

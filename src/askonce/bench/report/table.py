@@ -8,6 +8,7 @@ import rich.table
 
 from askonce.bench.data import main_metric
 from askonce.bench.report.blocks import Cell, Span, Table
+from askonce.bench.report.histories import ended_early
 from askonce.bench.report.results import BASES, LEVEL, Result, ResultTable
 from askonce.errors import AskonceError
 from askonce.evaluation import METRICS
@@ -24,7 +25,14 @@ README_ROWS = (
     "attentive-lstm", "conv-pooling-lstm", "compare-aggregate", "cabin", "rcnn",
     "rcnn@pretrain=false", "lstm", "gru", "cnn",
 )  # fmt: skip
-BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+
+
+def marks(name: str) -> tuple[str, str]:
+    """The lines between which a file has a table."""
+    return f"<!-- {name} -->", f"<!-- end of {name} -->"
+
+
+BEGIN, END = marks("results")
 
 
 def result_table(table: ResultTable) -> Table:
@@ -67,14 +75,16 @@ def short_table(entries: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def put_between_marks(table: str, path: Path) -> None:
+def put_between_marks(table: str, path: Path, name: str = "results") -> None:
     """Replace what stands between the two marks of a file."""
+    first, last = marks(name)
     text = path.read_text("utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = text.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise AskonceError(f"{str(path)!r} has no lines {BEGIN} and {END} to put the table between")
-    path.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", "utf-8")
+        missing = f"{first} and {last}"
+        raise AskonceError(f"{str(path)!r} has no lines {missing} to put the table between")
+    path.write_text(f"{before}{first}\n{table}\n{last}{after}", "utf-8")
 
 
 def _cells(table: ResultTable, result: Result) -> list[Cell]:
@@ -118,10 +128,17 @@ def _text(cell: Cell) -> str:
 
 def _notes(table: ResultTable) -> list[str]:
     papers = [paper for result in table.results if (paper := result.paper(table.metric))]
-    sources = dict.fromkeys(paper.source for paper in papers if not paper.elsewhere)
-    others = dict.fromkeys(f"{p.elsewhere} ({p.source})" for p in papers if p.elsewhere)
+    sources = dict.fromkeys(paper.source for paper in papers if not paper.unlike)
     notes = [f"Paper: {'; '.join(sources)}."] if sources else []
-    notes += [f"In brackets: the paper's number on {'; '.join(others)}."] if others else []
+    unlike: dict[str, list[str]] = {}  # rows by the reason why their number is in brackets
+    for result in table.results:
+        if (paper := result.paper(table.metric)) and paper.unlike:
+            reason = f"{', '.join(paper.unlike)} ({paper.source})"
+            unlike.setdefault(reason, []).append(result.model)
+    reasons = [f"{', '.join(models)}: {reason}" for reason, models in unlike.items()]
+    notes += [f"In brackets, not comparable: {'; '.join(reasons)}."] if reasons else []
+    early = [r.model for r in table.results if any(ended_early(cell) for cell in r.cells)]
+    notes += [f"Reached the limit of epochs while dev rose: {', '.join(early)}."] if early else []
     few = [r.model for r in table.results if r.kind == "trained" and r.seeds < 3]
     notes += [f"Fewer than three seeds: {', '.join(few)}."] if few else []
     return [*notes, *table.notes]

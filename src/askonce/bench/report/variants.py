@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import stdev
 from typing import Any
 
-from askonce.bench.report.results import LEVEL, Result, ResultTable
+from askonce.bench.report.results import LEVEL, Result, ResultTable, train_split
 from askonce.evaluation import compare
 
 
@@ -22,7 +22,6 @@ class Variant:
 
     @property
     def recipe(self) -> str:
-        """Its name without changes."""
         return self.name.partition("@")[0]
 
     @cached_property
@@ -52,8 +51,7 @@ class Variant:
     @property
     def train_split(self) -> str:
         """The split it was trained on; by default TrecQA's TRAIN-ALL where there is one."""
-        default = "train-all" if "train-all" in self.splits else "train"
-        return str(self._settings["recipe"]["train"]["split"] or default)
+        return str(train_split(self._settings, self.splits))
 
     @property
     def splits(self) -> dict[str, list[int]]:
@@ -63,10 +61,11 @@ class Variant:
     def _settings(self) -> dict[str, Any]:
         return dict(self.result.cells[0].settings["row"])
 
-    def without(self, *settings: str) -> str:
-        """Its name without changes of these settings: equal for rows that differ only in them."""
+    @property
+    def untrained_name(self) -> str:
+        """Its name without changes of the training: equal for rows that are the same model."""
         changes = self.name.split("@")[1:]
-        return "@".join([self.recipe, *(c for c in changes if c.partition("=")[0] not in settings)])
+        return "@".join([self.recipe, *(c for c in changes if not c.startswith("train."))])
 
     def only_changes(self, *settings: str) -> bool:
         """Whether the name changes nothing but these."""
@@ -74,7 +73,6 @@ class Variant:
 
 
 def variants(table: ResultTable) -> list[Variant]:
-    """The trained rows of a table, those with fewer changes first."""
     trained = [Variant(result) for result in table.results if result.kind == "trained"]
     return sorted(trained, key=lambda variant: (len(variant.changes), variant.name))
 
@@ -93,7 +91,6 @@ def with_deviation(result: Result, metric: str) -> str:
 
 
 def deviation(result: Result, metric: str) -> float | None:
-    """The standard deviation over seeds."""
     values = [cell.figures[result.split]["metrics"][metric] for cell in result.cells]
     return stdev(values) if len(values) > 1 else None
 

@@ -58,13 +58,10 @@ class SentenceRow(Row):
 
 
 class StarterRow(SentenceRow):
-    """The same by the student inside the package."""
-
     kind = "baseline"
 
     def __init__(self) -> None:
         super().__init__(STARTER, STARTER)
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """Its weights, which differ between versions of the package."""
         return {"sentence_encoder": load_starter().name}

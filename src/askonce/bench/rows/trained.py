@@ -6,21 +6,22 @@ Training is imported late, since planning a bench only reads recipes.
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from askonce.bench.rows.base import Outcome, Row, Task, need_texts, scored
 from askonce.bench.store import Facts
-from askonce.config import as_dict
+from askonce.config import as_dict, settings
 from askonce.errors import ConfigError
 from askonce.models.base import Encoder
 from askonce.ranker import Ranker
-from askonce.training.recipe import Before, Recipe, read_before, read_recipe
+from askonce.training.recipe import Before, Recipe, by_pairs, read_before, read_recipe
 from askonce.types import candidates
 
 QUICK_EPOCHS, QUICK_PRETRAINING = 2, 1
+QUICK_EXAMPLES = 60  # that a cross-encoder is tuned on
 ENCODED = 2_000  # texts on which the speed of encoding is measured
 RANKER, PRETRAINED = "ranker", "pretrained"
 
@@ -44,10 +45,11 @@ class TrainedRow(Row):
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
         """The recipe and its other tables, as a quick bench shortens them."""
         recipe, before = self._shortened() if quick else (self.recipe, self.before)
-        if before.distil is not None:  # words come from the teacher
+        if before.distil is not None and not by_pairs(before.distil):  # words are the teacher's
             return {"recipe": as_dict(recipe), "distil": before.distil}
         file = vectors.name if vectors and recipe.text.vectors in ("file", "fused") else None
-        return {"recipe": as_dict(recipe), "pretrain": before.pretrain, "vectors": file}
+        distil = {"distil": before.distil} if before.distil else {}
+        return {"recipe": as_dict(recipe), "pretrain": before.pretrain, "vectors": file, **distil}
 
     def run(self, task: Task) -> Outcome:
         """Train in the cell's folder, resuming an interrupted run; then score."""
@@ -85,8 +87,22 @@ class TrainedRow(Row):
     def _shortened(self) -> tuple[Recipe, Before]:
         epochs = min(self.recipe.train.epochs, QUICK_EPOCHS)
         recipe = replace(self.recipe, train=replace(self.recipe.train, epochs=epochs))
-        short = [table and {**table, "epochs": QUICK_PRETRAINING} for table in self.before]
-        return recipe, Before(*short)
+        pretrain, distil = (
+            table and {**table, "epochs": QUICK_PRETRAINING} for table in self.before
+        )
+        if distil is not None and by_pairs(distil):
+            distil["examples"] = QUICK_EXAMPLES
+        return recipe, Before(pretrain, distil)
+
+
+def up_to_date(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored settings of a row as it would give them now: those added since have defaults."""
+    now = dict(stored)
+    if "recipe" in now:
+        now["recipe"] = as_dict(settings(Recipe, now["recipe"]))
+    if "parts" in now:
+        now["parts"] = {name: up_to_date(part) for name, part in now["parts"].items()}
+    return now
 
 
 def _sizes(ranker: Ranker) -> Facts:

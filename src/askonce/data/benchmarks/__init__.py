@@ -11,5 +11,8 @@ DATASETS: Registry[Reader] = Registry("dataset", "askonce.data.benchmarks")
 
 
 def load_dataset(name: str, folder: Path | str) -> Dataset:
-    """Read a dataset from its own folder, or from the folder that contains it."""
+    """Read a dataset from its own folder, or from the folder that contains it.
+
+    A damaged line is an error, unless it is read inside ``askonce.files.skipping_damaged``.
+    """
     return DATASETS[name](Path(folder))

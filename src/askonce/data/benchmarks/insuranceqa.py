@@ -144,7 +144,6 @@ def _v1_pools(path: Path, split: str, decode: Decoder, answers: dict[str, Post])
 
 
 def _decoder(vocabulary: Path) -> Decoder:
-    """A function that replaces indices by the words of a vocabulary file."""
     words: dict[str, str] = {}
     for number, (index, word) in rows(vocabulary, 2):
         if index in words:

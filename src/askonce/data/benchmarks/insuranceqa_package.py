@@ -92,5 +92,4 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def one_line(text: str) -> str:
-    """A text without the double spaces of the package."""
     return " ".join(text.split())

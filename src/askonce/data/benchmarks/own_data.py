@@ -10,14 +10,14 @@ from askonce.data.formats import Record
 from askonce.data.formats.csv import find_columns, read_csv
 from askonce.data.formats.jsonl import read_objects
 from askonce.errors import DataError
-from askonce.files import descend, find, need
+from askonce.files import descend, find, need, refuse
 from askonce.types import Dataset, Post
 
 SPLITS = ("train", "dev", "test")
 _COLUMNS = {  # accepted names
-    "question": ("question", "query"),
-    "answer": ("answer", "candidate", "text"),
-    "label": ("label",),
+    "question": ("question", "query", "text1", "question1", "sentence1"),
+    "answer": ("answer", "candidate", "text", "text2", "question2", "sentence2"),
+    "label": ("label", "is_duplicate"),
     "question_id": ("question_id", "query_id"),
     "answer_id": ("answer_id", "candidate_id"),
 }
@@ -40,9 +40,10 @@ def read_csv_folder(folder: Path) -> Dataset:
     """Your tables ``train.csv``, ``dev.csv`` and ``test.csv``, those that exist.
 
     The first line names the columns: ``question`` (or ``query``), ``answer`` (or ``candidate``,
-    or ``text``) and ``label``; ``question_id`` and ``answer_id`` are optional, other columns are
-    ignored. Columns are separated by commas, semicolons or tabs. Rows with the same question (the
-    same id, if there are ids) form one pool.
+    or ``text``) and ``label``; for labelled pairs also ``text1``, ``text2``, ``question1``,
+    ``question2``, ``sentence1``, ``sentence2`` and ``is_duplicate``; ``question_id`` and
+    ``answer_id`` are optional, other columns are ignored. Columns are separated by commas,
+    semicolons or tabs. Rows with the same question (the same id, if there are ids) form one pool.
     """
     return _read_splits("csv", folder, ("csv", "tsv"), _csv_pairs)
 
@@ -52,9 +53,9 @@ def read_jsonl_folder(folder: Path) -> Dataset:
     """Your files ``train.jsonl``, ``dev.jsonl`` and ``test.jsonl``, those that exist.
 
     A line is ``{"question": ..., "candidates": [{"text": ..., "label": ...}, ...]}`` or one pair
-    ``{"question": ..., "answer": ..., "label": ...}``. ``question_id``, ``answer_id`` and the
-    ``id`` of a candidate are optional. Lines with the same question (the same id, if there are
-    ids) form one pool.
+    ``{"question": ..., "answer": ..., "label": ...}`` (or ``text1`` and ``text2``).
+    ``question_id``, ``answer_id`` and the ``id`` of a candidate are optional. Lines with the same
+    question (the same id, if there are ids) form one pool.
     """
     return _read_splits("jsonl", folder, ("jsonl",), _json_pairs)
 
@@ -89,22 +90,30 @@ def _csv_pairs(path: Path) -> Iterator[Pair]:
 
 def _json_pairs(path: Path) -> Iterator[Pair]:
     for record in read_objects(path):
-        if "candidates" not in record.values:
-            yield _json_pair(record, record, "answer", "answer_id")
-            continue
-        candidates = record.items("candidates")
-        if not candidates:
-            raise record.error("at least one candidate", "none")
-        for candidate in candidates:
-            if not isinstance(candidate, dict):
-                raise record.error("a candidate that is an object", candidate)
-            yield _json_pair(record, Record(path, record.line, candidate), "text", "id")
+        try:
+            yield from list(_record_pairs(record))  # all of a line or nothing
+        except DataError as error:
+            refuse(error)
+
+
+def _record_pairs(record: Record) -> Iterator[Pair]:
+    if "candidates" not in record.values:
+        answer = "text2" if "text2" in record.values else "answer"
+        yield _json_pair(record, record, answer, "answer_id")
+        return
+    candidates = record.items("candidates")
+    if not candidates:
+        raise record.error("at least one candidate", "none")
+    for candidate in candidates:
+        if not isinstance(candidate, dict):
+            raise record.error("a candidate that is an object", candidate)
+        yield _json_pair(record, Record(record.path, record.line, candidate), "text", "id")
 
 
 def _json_pair(question: Record, answer: Record, text: str, name: str) -> Pair:
     return Pair(
         question.line,
-        question.text("question"),
+        question.text("text1" if "text1" in question.values else "question"),
         answer.text(text),
         answer.values.get("label"),
         question.name("question_id") if "question_id" in question.values else "",
@@ -116,21 +125,29 @@ def _judgements(path: Path, pairs: Iterable[Pair]) -> Iterator[Judgement]:
     """Without ids, an answer that is repeated with the same label counts once."""
     seen = set()
     for pair in pairs:
-        for what, text in (("a question", pair.question), ("an answer", pair.answer)):
-            if not text.strip():
-                raise DataError(path, what, text, pair.line)
-        judgement = Judgement(
-            pair.line,
-            pair.question_id or stable_hash(pair.question),
-            pair.question,
-            pair.answer_id or stable_hash(pair.answer),
-            pair.answer,
-            _label(path, pair),
-        )
+        try:
+            judgement = _judgement(path, pair)
+        except DataError as error:
+            refuse(error)
+            continue
         key = (judgement.query_id, judgement.candidate_id, judgement.label)
         if pair.answer_id or key not in seen:
             yield judgement
         seen.add(key)
+
+
+def _judgement(path: Path, pair: Pair) -> Judgement:
+    for what, text in (("a question", pair.question), ("an answer", pair.answer)):
+        if not text.strip():
+            raise DataError(path, what, text, pair.line)
+    return Judgement(
+        pair.line,
+        pair.question_id or stable_hash(pair.question),
+        pair.question,
+        pair.answer_id or stable_hash(pair.answer),
+        pair.answer,
+        _label(path, pair),
+    )
 
 
 def _label(path: Path, pair: Pair) -> int:
@@ -144,7 +161,6 @@ def _label(path: Path, pair: Pair) -> int:
 
 
 def _number(text: str) -> float | str:
-    """The number, or the text itself if it is not one, for the error to show."""
     try:
         return float(text)
     except ValueError:

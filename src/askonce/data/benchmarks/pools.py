@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from askonce.errors import DataError
+from askonce.errors import DataError, shorten
+from askonce.files import refuse
 from askonce.types import Pool, Post
 
 
@@ -39,13 +40,11 @@ class PoolBuilder:
         self._note(line, "candidate", candidate, self.candidates)
         labels = self._labels.setdefault(query.id, {})
         if candidate.id in labels:
-            raise DataError(
-                self.path, f"each candidate of {query.id!r} once", f"{candidate.id!r} again", line
-            )
+            expected = f"each candidate of {shown(query)} once, or with the same label"
+            raise DataError(self.path, expected, f"{shown(candidate)} again", line)
         labels[candidate.id] = label
 
     def pools(self) -> tuple[Pool, ...]:
-        """One pool per query, in the order of the file."""
         return tuple(
             Pool(
                 self._queries[query],
@@ -58,7 +57,15 @@ class PoolBuilder:
     def _note(self, line: int | None, what: str, post: Post, known: dict[str, Post]) -> None:
         first = known.setdefault(post.id, post)
         if first != post:
-            raise DataError(self.path, f"one text for the {what} {post.id!r}", post.text, line)
+            other = f"another one than {shorten(first.text)}"
+            raise DataError(
+                self.path, f"one text for the {what} {post.id!r}, not {other}", post.text, line
+            )
+
+
+def shown(post: Post) -> str:
+    """A post for an error: by its id, or by its text where the id is a hash of it."""
+    return shorten(post.text if post.id == stable_hash(post.text) else post.id)
 
 
 def stable_hash(*parts: object) -> str:
@@ -85,7 +92,10 @@ def judged_pools(
     builder = PoolBuilder(path, posts)
     for line, query_id, query, candidate_id, candidate, label in judgements:
         answer = Post(candidate_id, body=candidate, kind="answer")
-        builder.add(line, Post(query_id, title=query), answer, label)
+        try:
+            builder.add(line, Post(query_id, title=query), answer, label)
+        except DataError as error:
+            refuse(error)
     pools = builder.pools()
     if not pools:
         raise DataError(path, "at least one question", "none")

@@ -45,9 +45,9 @@ def _pickle_file(folder: Path) -> Path:
         return path
     paths = sorted([*folder.glob("*.pkl"), *folder.glob("*.pkl.gz")])
     if len(paths) != 1:
-        found = ", ".join(path.name for path in paths) or "none"
+        actual = ", ".join(path.name for path in paths) or "none"
         raise AskonceError(
-            f"need env.pkl[.gz] or one other .pkl[.gz] in {str(folder)!r}, found {found}"
+            f"need env.pkl[.gz] or one other .pkl[.gz] in {str(folder)!r}, found {actual}"
         )
     return paths[0]
 
@@ -100,8 +100,8 @@ def _split(path: Path, data: dict[object, object], names: tuple[str, ...]) -> di
     split = next((data[name] for name in names if name in data), None)
     if isinstance(split, dict) and split:
         return split
-    found = f"the splits {_OUTLINE.repr(list(data))}" if split is None else _OUTLINE.repr(split)
-    raise DataError(path, f"a dict of questions under {' or '.join(map(repr, names))}", found)
+    actual = f"the splits {_OUTLINE.repr(list(data))}" if split is None else _OUTLINE.repr(split)
+    raise DataError(path, f"a dict of questions under {' or '.join(map(repr, names))}", actual)
 
 
 def _judgements(path: Path, split: str, questions: dict[object, object]) -> Iterator[Judgement]:

@@ -5,7 +5,7 @@ What BEIR has no field for is in ``metadata``.
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,22 +34,26 @@ def qrels_files(folder: Path) -> list[Path]:
     return sorted([*folder.glob("qrels/*.tsv"), *folder.glob("qrels/*.tsv.gz")])
 
 
-def judgements(stream: Stream) -> Iterator[Judgement | DataError]:
+def judgements(stream: Stream, header: bool = True) -> Iterator[Judgement | DataError]:
+    """The rows of a table, in which only ``header=False`` allows a missing header."""
     rows = csv_rows(stream)
-    header = next(rows, (1, []))
-    if isinstance(header, DataError):
-        yield header
-    elif tuple(header[1]) != HEADER:
-        yield DataError(stream.name, "the header " + " ".join(HEADER), header[1], 1)
+    first = next(rows, (1, [""]))
+    if isinstance(first, DataError):
+        yield first
+    elif tuple(first[1]) != HEADER:
+        missing = DataError(stream.name, "the header " + " ".join(HEADER), first[1], 1)
+        yield missing if header else _judgement(stream.name, *first)
     for row in rows:
-        if isinstance(row, DataError):
-            yield row
-        elif len(row[1]) != len(HEADER):
-            yield DataError(stream.name, f"{len(HEADER)} columns", row[1], row[0])
-        elif _INTEGER.fullmatch(row[1][2]):
-            yield Judgement(row[0], row[1][0], row[1][1], int(row[1][2]))
-        else:
-            yield DataError(stream.name, "a score that is a whole number", row[1][2], row[0])
+        yield row if isinstance(row, DataError) else _judgement(stream.name, *row)
+
+
+def _judgement(path: Path, line: int, fields: Sequence[str]) -> Judgement | DataError:
+    if len(fields) != len(HEADER):
+        return DataError(path, f"{len(HEADER)} columns", fields, line)
+    query, document, score = fields
+    if not _INTEGER.fullmatch(score):
+        return DataError(path, "a score that is a whole number", score, line)
+    return Judgement(line, query, document, int(score))
 
 
 def write_judgements(path: Path, rows: Iterable[tuple[str, str, int]]) -> None:

@@ -99,7 +99,7 @@ def _all_rows(stream: Stream) -> Iterator[Row | DataError]:
 def _undecodable(fields: Sequence[str]) -> bytes | None:
     for text in fields:
         try:
-            text.encode()
+            text.isascii() or text.encode()
         except UnicodeEncodeError as error:
             return text[error.start : error.start + 10].encode("utf-8", "surrogateescape")
     return None

@@ -28,7 +28,6 @@ def json_objects(stream: Stream, may_be_empty: bool = False) -> Iterator[Record 
 
 
 def read_objects(path: Path, may_be_empty: bool = False) -> Iterator[Record]:
-    """The objects of a file that must be readable as a whole."""
     with open_stream(path) as stream:
         yield from raise_errors(json_objects(stream, may_be_empty))
 
@@ -52,3 +51,32 @@ def write_objects(path: Path, objects: Iterable[Mapping[str, Any]]) -> None:
         open_text(part, "wt", encoding="utf-8", errors="backslashreplace") as stream,
     ):
         stream.writelines(json.dumps(value, ensure_ascii=False) + "\n" for value in objects)
+
+
+def json_documents(stream: Stream, longest: int) -> Iterator[Record | DataError]:
+    """The objects of a JSON file: the one it holds, or those of its list.
+
+    A file whose name says that it has one object per line is read line by line.
+    """
+    if stream.name.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        yield from json_objects(stream)
+        return
+    chunks, size = [], 0
+    for chunk in stream.chunks():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > longest:
+            raise DataError(
+                stream.name, f"a JSON file of at most {longest:,} bytes", "a longer one"
+            )
+    yield from stream.flaws()
+    try:
+        value = json.loads(b"".join(chunks).decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        yield DataError(stream.name, "JSON", str(error))
+        return
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            yield Record(stream.name, None, item)
+        else:
+            yield DataError(stream.name, "JSON objects", item)

@@ -10,11 +10,12 @@ from askonce.data.formats import Record
 from askonce.data.formats.jsonl import read_objects, write_objects
 from askonce.text.html import html_to_text
 from askonce.text.leaks import strip_notices
-from askonce.types import Link, LinkKind, Post, PostKind
+from askonce.types import SOURCE_FIELDS, Link, LinkKind, Post, PostKind
 
 _DEFAULTS = {field.name: field.default for field in fields(Post) if field.default is not MISSING}
-_TYPES = {"score": int, "accepted": bool, "created": str}
-_TYPES |= {"url": str, "author": str, "author_url": str}
+_KINDS = get_args(PostKind)
+_TYPES: dict[str, type] = {"score": int, "accepted": bool, "created": str}
+_TYPES |= dict.fromkeys(SOURCE_FIELDS, str)
 _TAG = re.compile(
     r"</?(?:p|br|div|pre|code|ul|ol|li|blockquote|h[1-6]|strong|em|b|i|img|table)\s*/?>"
     r"|<(?:a|img|pre|code|div|p)\s+\w+\s*=",
@@ -56,20 +57,22 @@ def post_from_json(record: Record, code: bool = True) -> Post:
 
     Without a body, HTML is converted to one, with blocks of code unless ``code`` is false.
     """
-    given = {key: value for key, value in record.values.items() if value is not None}
+    given = record.values
+    if None in given.values():
+        given = {key: value for key, value in given.items() if value is not None}
+        record = Record(record.path, record.line, given)
     kind: PostKind | None = given.get("kind")
-    if kind is None or kind not in get_args(PostKind):
+    if kind is None or kind not in _KINDS:
         raise record.error("kind question, answer or link", kind)
-    record = Record(record.path, record.line, given)
     html, body = record.text("html", ""), record.text("body", "")
     if "body" not in given and html:
         body, html = text_and_html(html, code)
     tags = given.get("tags") or []
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise record.error("'tags': a list of texts", tags)
-    for key, expected in _TYPES.items():
-        if key in given and type(given[key]) is not expected:
-            raise record.error(f"{key!r}: {expected.__name__}", given[key])
+    for key, value in given.items():
+        if type(value) is not _TYPES.get(key, type(value)):
+            raise record.error(f"{key!r}: {_TYPES[key].__name__}", value)
     return Post(
         id=record.name("id"),
         title=record.text("title", ""),
@@ -81,9 +84,7 @@ def post_from_json(record: Record, code: bool = True) -> Post:
         tags=tuple(tags),
         created=given.get("created"),
         html=html,
-        url=given.get("url"),
-        author=given.get("author"),
-        author_url=given.get("author_url"),
+        **{name: given.get(name) for name in SOURCE_FIELDS},
     )
 
 
@@ -93,13 +94,17 @@ def write_posts(path: Path, records: Iterable[Post | Link]) -> None:
 
 
 def read_posts(path: Path) -> Iterator[Post | Link]:
-    """The posts and links of a file that :func:`write_posts` wrote."""
     return map(from_json, read_objects(path, may_be_empty=True))
 
 
 def is_html(text: str) -> bool:
     """Whether a text contains tags that forums use."""
     return "<" in text and _TAG.search(text) is not None
+
+
+def plain_or_html(text: str, code: bool) -> tuple[str, str]:
+    """Plain text and HTML of a post that may be either; no HTML for plain text."""
+    return text_and_html(text, code) if is_html(text) else (strip_notices(text).strip(), "")
 
 
 def text_and_html(html: str, code: bool) -> tuple[str, str]:

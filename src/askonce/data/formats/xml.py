@@ -98,8 +98,8 @@ class _RowParser:
             self._root = tag
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            found = f"{_MAX_DEPTH} nested elements"
-            raise DataError(self.name, "a table of rows", found, self.line)
+            actual = f"{_MAX_DEPTH} nested elements"
+            raise DataError(self.name, "a table of rows", actual, self.line)
 
     def _close(self, _: str) -> None:
         self._depth -= 1
@@ -136,7 +136,6 @@ def parse_xml(path: Path) -> Element:
 
 
 def line_of(element: Element) -> int:
-    """The line on which the element starts."""
     return int(element.attrib[_LINE])
 
 

@@ -1,6 +1,6 @@
 """BEIR folders: documents and queries become questions, judgements become links."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from askonce.data import formats
 from askonce.data.formats.beir import Judgement, judgements, qrels_files, query_title_and_body
 from askonce.data.formats.jsonl import json_objects
 from askonce.data.formats.posts import post_from_json
+from askonce.data.formats.sources import web_address
 from askonce.data.forums import IMPORTERS, Record, Source, converted
 from askonce.errors import AskonceError
 from askonce.files import need
@@ -59,7 +60,7 @@ def read(source: Source) -> Iterator[Record]:
 
 
 def _objects(
-    source: Source, path: Path, convert: Callable[[formats.Record], Iterable[Post]]
+    source: Source, path: Path, convert: Callable[[formats.Record], Sequence[Post]]
 ) -> Iterator[Record]:
     with source.open(path) as stream:
         yield from converted(json_objects(stream, may_be_empty=True), convert)
@@ -73,7 +74,7 @@ def _judge(source: Source, path: Path, judged: _Judged) -> Iterator[Record]:
         return ()
 
     with source.open(path) as stream:
-        yield from converted(judgements(stream), add)
+        yield from converted(judgements(stream, header=False), add)
 
 
 def _query(record: formats.Record, judged: _Judged) -> list[Post]:
@@ -89,7 +90,8 @@ def _document(record: formats.Record, judged: _Judged) -> Post:
     document, metadata = record.name("_id"), _metadata(record)
     text, title = record.text("text"), record.text("title", "")
     if "kind" not in metadata:
-        return Post(document, *_with_title(title, text))
+        title, text = _with_title(title, text)
+        return Post(document, title, text, url=web_address(metadata.get("url")))
     values = {**metadata, "id": document, "title": title, "body": text}
     post = post_from_json(replace(record, values=values))
     if post.kind == "answer":

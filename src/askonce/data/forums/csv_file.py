@@ -4,17 +4,17 @@ import html as entities
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 from askonce.data import formats
 from askonce.data.formats.csv import csv_rows, find_columns
-from askonce.data.formats.posts import is_html, text_and_html
-from askonce.data.forums import IMPORTERS, Record, Source, converted
+from askonce.data.formats.posts import plain_or_html
+from askonce.data.formats.sources import display_name, web_address
+from askonce.data.forums import IMPORTERS, Record, Source, converted, iso_date
 from askonce.errors import AskonceError, DataError
 from askonce.files import raise_errors
 from askonce.text.leaks import strip_notices
-from askonce.types import Link, Post, PostKind
+from askonce.types import Link, Origin, Post, PostKind
 
 # Usual column names; compared in lower case, letters and digits only.
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -29,6 +29,11 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "accepted_answer": ("acceptedanswerid", "acceptedanswer", "bestanswerid", "bestanswer"),
     "tags": ("tags", "tag", "labels", "categories", "category", "topic"),
     "created": ("created", "creationdate", "createdat", "createddate", "date", "timestamp"),
+    "url": ("url", "link", "permalink", "posturl", "address"),
+    "author": ("author", "authorname", "user", "username", "displayname", "owner", "from"),
+    "author_url": ("authorurl", "authorlink", "userurl", "profileurl"),
+    "site": ("site", "sitename", "forum", "source"),
+    "licence": ("licence", "license", "contentlicense"),
     "duplicate_of": ("duplicateof", "duplicateofid", "closedasduplicateof"),
 }
 _KINDS: dict[str, PostKind] = {"1": "question", "2": "answer"}
@@ -53,7 +58,7 @@ def read(source: Source) -> Iterator[Record]:
     source.expect(path, *([path] if is_read_twice else []))
     accepted = _accepted(source, path, columns) if is_read_twice else set()
     yield from converted(
-        _rows(source, path, columns), lambda row: _posts(row, accepted, source.code)
+        _rows(source, path, columns), lambda row: _posts(row, accepted, source.code, source.site)
     )
 
 
@@ -96,36 +101,59 @@ def _on_one_line(name: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in name).split())
 
 
-def _posts(row: formats.Record, accepted: set[str], code: bool) -> list[Post | Link]:
+def _posts(
+    row: formats.Record, accepted: set[str], code: bool, site: str | None
+) -> list[Post | Link]:
     row = _unescaped(row)
     kind = _kind(row)
     if kind is None:
         return []
     post_id = row.get("id") or f"{kind[0]}-{row.line}"
-    body, html = _body(row.values.get("body", ""), code)
+    body, html = plain_or_html(row.values.get("body", ""), code)
     post = Post(
         id=post_id,
         title=strip_notices(row.get("title")).strip(),
         body=body,
         kind=kind,
         parent=(row.get("parent") or None) if kind == "answer" else None,
-        score=_score(row),
+        score=row.integer("score"),
         accepted=kind == "answer" and (post_id in accepted or _is_accepted(row)),
         tags=_tags(row.get("tags")),
-        created=_date(row.get("created")),
+        created=iso_date(row.get("created")),
         html=html,
+        **_source(row, site),
     )
     records: list[Post | Link] = [post]
     if kind == "question" and row.get("answer"):
-        body, html = _body(row.values["answer"], code)
+        body, html = plain_or_html(row.values["answer"], code)
         answer = f"{row.get('id')}-answer" if row.get("id") else f"a-{row.line}"
         is_accepted = "accepted" not in row.values or _is_accepted(row)
         records.append(
-            Post(answer, body=body, kind="answer", parent=post_id, accepted=is_accepted, html=html)
+            Post(
+                answer,
+                body=body,
+                kind="answer",
+                parent=post_id,
+                accepted=is_accepted,
+                html=html,
+                url=post.url,
+                site=post.site,
+                licence=post.licence,
+            )
         )
     if kind == "question" and row.get("duplicate_of"):
         records.append(Link(post_id, row.get("duplicate_of")))
     return records
+
+
+def _source(row: formats.Record, site: str | None) -> Origin:
+    return Origin(
+        url=web_address(row.get("url")),
+        author=display_name(row.get("author")),
+        author_url=web_address(row.get("author_url")),
+        site=display_name(row.get("site")) or display_name(site),
+        licence=display_name(row.get("licence")),
+    )
 
 
 def _kind(row: formats.Record) -> PostKind | None:
@@ -151,18 +179,6 @@ def _unescaped(row: formats.Record) -> formats.Record:
     return row
 
 
-def _body(text: str, code: bool) -> tuple[str, str]:
-    return text_and_html(text, code) if is_html(text) else (strip_notices(text).strip(), "")
-
-
-def _score(row: formats.Record) -> int | None:
-    value = row.get("score")
-    try:
-        return int(value) if value else None
-    except ValueError:
-        raise row.error("a score that is a whole number", value) from None
-
-
 def _is_accepted(row: formats.Record) -> bool:
     value = row.get("accepted").lower()
     if value not in _TRUTHS:
@@ -174,10 +190,3 @@ def _tags(text: str) -> tuple[str, ...]:
     """Tags as forums write them: <a><b>, |a|b|, or separated by commas or semicolons."""
     parts = re.split(r"[<>|]+" if text[:1] in ("<", "|") else r"[,;]", text)
     return tuple(filter(None, map(str.strip, parts)))
-
-
-def _date(text: str) -> str | None:
-    try:
-        return text if text and datetime.fromisoformat(text) else None
-    except ValueError:
-        return None

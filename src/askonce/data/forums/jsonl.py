@@ -12,7 +12,8 @@ def read(source: Source) -> Iterator[Record]:
     """A JSONL file of posts and links, .gz or not; the format that `askonce export` writes.
 
     A post has ``id``, ``kind`` (question or answer), ``title``, ``body`` or ``html``, and may have
-    ``parent``, ``score``, ``accepted``, ``tags``, ``created``. A link has the kind ``link``,
+    ``parent``, ``score``, ``accepted``, ``tags``, ``created``, ``url``, ``author``,
+    ``author_url``, ``site``, ``licence``. A link has the kind ``link``,
     ``source``, ``target``, and ``link`` (duplicate or related).
     """
     path = source.need_file("a JSONL file")

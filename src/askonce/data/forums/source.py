@@ -1,12 +1,18 @@
 """Where an importer reads from, with which options, and how far it has come."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askonce.errors import AskonceError
+from askonce.data.formats import Record
+from askonce.data.formats.jsonl import json_documents
+from askonce.data.formats.sources import web_address
+from askonce.errors import AskonceError, DataError
 from askonce.files import Stream, open_stream
+
+LONGEST_JSON = 512 << 20  # bytes of a JSON file that is read as a whole
+_JSON = (".json", ".jsonl", ".ndjson")
 
 
 @dataclass
@@ -15,10 +21,17 @@ class Source:
 
     path: Path | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  # our field -> the column of a CSV
+    site: str | None = None  # the forum's name, or the address that its posts' links begin with
+    mapping: Path | None = None  # the file that says which element is which field
     code: bool = True  # whether blocks of code stay in a post's plain text
     moved: Callable[["Source"], None] | None = None  # called whenever ``done`` grew
     size: int = 0  # bytes to read, as far as known
     done: int = 0
+
+    @property
+    def address(self) -> str | None:
+        """The address that links to posts begin with."""
+        return web_address(self.site) or (f"https://{self.site}" if self.site else None)
 
     def need_path(self, what: str) -> Path:
         """The path, which must be given and exist."""
@@ -29,7 +42,6 @@ class Source:
         return self.path
 
     def need_file(self, what: str) -> Path:
-        """The path, which must be a file."""
         path = self.need_path(what)
         if not path.is_file():
             raise AskonceError(f"{str(path)!r} is a folder; expected {what}")
@@ -47,3 +59,21 @@ class Source:
     def open(self, path: Path) -> AbstractContextManager[Stream]:
         """Read a file and report the progress."""
         return open_stream(path, self.advance, tolerant=True)
+
+    def files(self, what: str, *suffixes: str) -> list[Path]:
+        """The file, or those of the folder with one of these endings, .gz or not."""
+        path = self.need_path(what)
+        if path.is_file():
+            return [path]
+        files = sorted(p for p in path.rglob("*") if p.name.removesuffix(".gz").endswith(suffixes))
+        if not files:
+            raise AskonceError(f"no {' or '.join(suffixes)} in {str(path)!r}; expected {what}")
+        return files
+
+    def json_pages(self, what: str) -> Iterator[Record | DataError]:
+        """The JSON objects of a file or of all files of a folder, such as saved pages of an API."""
+        paths = self.files(what, *_JSON)
+        self.expect(*paths)
+        for path in paths:
+            with self.open(path) as stream:
+                yield from json_documents(stream, LONGEST_JSON)

@@ -10,37 +10,72 @@ from typing import NamedTuple
 
 from askonce.data import formats
 from askonce.data.formats.posts import text_and_html
+from askonce.data.formats.sources import display_name
 from askonce.data.formats.xml import ROW, xml_rows
 from askonce.data.forums import IMPORTERS, Record, Source, converted
 from askonce.data.forums.seven_zip import members, unpack
 from askonce.errors import AskonceError
 from askonce.files import find, refuse_gap
 from askonce.text.leaks import strip_notices
-from askonce.types import Link, LinkKind, Post, PostKind
+from askonce.types import Link, LinkKind, Origin, Post, PostKind
 
 _WHAT = "a folder with Posts.xml, or a .7z dump"
 _POST_KINDS: dict[str, PostKind] = {"1": "question", "2": "answer"}  # others are wikis and notices
 _LINK_KINDS: dict[str, LinkKind] = {"1": "related", "3": "duplicate"}
 _ACCEPTED = re.compile(rb"""AcceptedAnswerId=["']([0-9]+)["']""")
+_OWNER = re.compile(rb"""OwnerUserId=["']([0-9]+)["']""")
+_HOST = re.compile(r"(?:[a-z0-9-]+\.)+(?:com|net|org)(?=$|\.7z$|-Posts)", re.IGNORECASE)
 _TAG = re.compile(r"[^<>|\s]+")  # <a><b>, and |a|b| since 2024
 
 
 class Tables(NamedTuple):
     posts: Path
     links: Path | None
+    users: Path | None
+
+
+class _Marks(NamedTuple):
+    accepted: set[str]  # ids of accepted answers
+    owners: set[bytes]  # ids of users who wrote a post
+
+
+class _Source(NamedTuple):
+    site: str | None
+    names: dict[str, str]
+
+    def of(self, row: formats.Record, kind: PostKind, number: str) -> Origin:
+        """The attribution that the licence asks for: links to post and author, their names."""
+        owner = row.values.get("OwnerUserId", "")
+        base = f"https://{self.site}" if self.site else None
+        known = owner.isascii() and owner.isdigit()
+        return Origin(
+            url=base and f"{base}/{'questions' if kind == 'question' else 'a'}/{number}",
+            author=self.names.get(owner) or display_name(row.values.get("OwnerDisplayName")),
+            author_url=f"{base}/users/{owner}" if base and known else None,
+            site=self.site,
+            licence=display_name(row.values.get("ContentLicense")),
+        )
 
 
 @IMPORTERS.add("stackexchange", "stack-exchange")
 def read(source: Source) -> Iterator[Record]:
-    """A Stack Exchange dump: Posts.xml and PostLinks.xml, plain, .gz or .7z, or the .7z of a site.
+    """A Stack Exchange dump: Posts.xml, PostLinks.xml and Users.xml, plain, .gz or the site's .7z.
 
     Posts.xml is read twice, first for the ids of accepted answers, since an answer may come
-    before its question. A member of a .7z is unpacked to a temporary file.
+    before its question. A member of a .7z is unpacked to a temporary file. The site is known by
+    the name of the dump, such as bicycles.stackexchange.com.7z, or by ``site``; links to posts
+    and authors need it.
     """
-    with _tables(source) as (posts, links):
-        source.expect(posts, posts, *([links] if links else []))
-        accepted = _accepted(source, posts)
-        yield from _records(source, posts, lambda row: _post(row, accepted, source.code))
+    with _tables(source) as (posts, links, users):
+        source.expect(posts, posts, *filter(None, (links, users)))
+        marks = _marks(source, posts)
+        names: dict[str, str] = {}
+        if users:
+            yield from _names(source, users, marks.owners, names)
+        origin = _Source(_site(source), names)
+        yield from _records(
+            source, posts, lambda row: _post(row, marks.accepted, source.code, origin)
+        )
         if links:
             yield from _records(source, links, link_of)
 
@@ -71,14 +106,6 @@ def _number(row: formats.Record, key: str) -> str:
     return text
 
 
-def _score(row: formats.Record) -> int | None:
-    text = row.values.get("Score")
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        raise row.error("Score: a whole number", text) from None
-
-
 def _date(row: formats.Record) -> str | None:
     text = row.values.get("CreationDate")
     try:
@@ -89,7 +116,7 @@ def _date(row: formats.Record) -> str | None:
     return text
 
 
-def _post(row: formats.Record, accepted: set[str], code: bool) -> list[Post]:
+def _post(row: formats.Record, accepted: set[str], code: bool, origin: _Source) -> list[Post]:
     kind = _POST_KINDS.get(_text(row, "PostTypeId"))
     if kind is None:
         return []
@@ -101,26 +128,54 @@ def _post(row: formats.Record, accepted: set[str], code: bool) -> list[Post]:
         body=body,
         kind=kind,
         parent=_number(row, "ParentId") if kind == "answer" else None,
-        score=_score(row),
+        score=row.integer("Score"),
         accepted=kind == "answer" and number in accepted,
         tags=tuple(_TAG.findall(row.values.get("Tags", ""))),
         created=_date(row),
         html=html,
+        **origin.of(row, kind, number),
     )
     return [post]
 
 
-def _accepted(source: Source, posts: Path) -> set[str]:
-    """The ids of accepted answers, which may come before or after their questions."""
+def _site(source: Source) -> str | None:
+    """The host name of the site: as given, or from the name of the dump or of its folder."""
+    if source.site:
+        return source.site.removeprefix("https://").removeprefix("http://").strip("/")
+    path = (source.path or Path()).resolve()
+    for name in (path.name, path.parent.name):
+        if match := _HOST.match(name):
+            return match[0]
+    return None
+
+
+def _names(
+    source: Source, users: Path, owners: set[bytes], names: dict[str, str]
+) -> Iterator[Record]:
+    """Collect the names of users who wrote a post; yields damaged rows only."""
+
+    def add(row: formats.Record) -> list[Post]:
+        number = _text(row, "Id")
+        name = display_name(row.values.get("DisplayName"))
+        if name and number.encode() in owners:
+            names[number] = name
+        return []
+
+    yield from _records(source, users, add)
+
+
+def _marks(source: Source, posts: Path) -> _Marks:
     # not parsed, which is slow; texts cannot match, since quotes are escaped inside attributes
     accepted: set[str] = set()
+    owners: set[bytes] = set()
     gap = 0  # bytes since the last row
     with source.open(posts) as stream:
         for chunk in stream.chunks():
             accepted.update(match.decode() for match in _ACCEPTED.findall(chunk))
+            owners.update(_OWNER.findall(chunk))
             gap = 0 if ROW in chunk else gap + len(chunk)
             refuse_gap(stream.name, gap)
-    return accepted
+    return _Marks(accepted, owners)
 
 
 @contextmanager
@@ -131,7 +186,10 @@ def _tables(source: Source) -> Iterator[Tables]:
         posts = _table(source, path, "Posts.xml", Path(temporary))
         if posts is None:
             raise AskonceError(f"no Posts.xml, .gz or .7z in {str(path)!r}; expected {_WHAT}")
-        yield Tables(posts, _table(source, path, "PostLinks.xml", Path(temporary)))
+        links, users = (
+            _table(source, path, name, Path(temporary)) for name in ("PostLinks.xml", "Users.xml")
+        )
+        yield Tables(posts, links, users)
 
 
 def _table(source: Source, path: Path, name: str, temporary: Path) -> Path | None:

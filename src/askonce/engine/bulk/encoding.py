@@ -4,19 +4,21 @@ The index equals what the engine would have built, up to the same change number.
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from askonce.archive import Archive, open_archive
+from askonce.archive.cache import PostCache
 from askonce.archive.database import is_address
-from askonce.engine.bulk.shards import Shard, ShardFolder, shards_between
+from askonce.engine.bulk.shards import Encoded, Shard, ShardFolder, shards_between
 from askonce.engine.lifecycle.following import Event, OnEvent
-from askonce.engine.lifecycle.loading import Loader, load_coder
+from askonce.engine.lifecycle.loading import Loader, coder_of
 from askonce.errors import NotAnEncoder
 from askonce.files import Lock
 from askonce.index.base import KeyEncoder, KeyIndex
+from askonce.index.readers import TwoReaders
 from askonce.index.storage import IndexStorage, changing, index_storage
 from askonce.ranking.manifest import Serving, current, read_manifest
 from askonce.types import PostKind
@@ -38,6 +40,7 @@ def encode_archive(
 ) -> None:
     """Encode all posts that the vector index of an archive lacks; an interrupted run resumes.
 
+    Where the archive has two readers, the slow one reads all posts that it has not read yet.
     The other arguments are those of ``Engine.open``.
     """
     with closing(open_archive(source, folder)) as archive:
@@ -64,20 +67,23 @@ class _Job:
     on_event: OnEvent
 
     def run(self, kind: PostKind, coder: KeyEncoder, index: KeyIndex) -> None:
-        """Encode what an index lacks, then add all of it or nothing."""
         start, end = index.position, self.archive.change
-        if start == end:
+        reader = coder.slow if isinstance(coder, TwoReaders) else coder
+        unread = set(index.unread())
+        old = shards_between(0, start) if unread else []
+        shards = [*old, *shards_between(start, end)]
+        if not shards:
             return
-        shards = shards_between(start, end)
         work = Path(self.archive.folder or "") / WORK
-        encoded = ShardFolder(work / f"{kind}s-{coder.name}-{start}")
+        # a post that was indexed again since a stopped run may have another text
+        encoded = ShardFolder(work / f"{kind}s-{reader.name}-{len(old)}-{start}")
         for other in work.glob(f"{kind}s-*"):
             if other != encoded.folder:  # keys of other weights, or from another position
                 shutil.rmtree(other)
-        self._encode_missing(kind, coder, encoded, shards)
+        self._encode_missing(kind, reader, encoded, shards)
         with changing([index], self.archive.turn):
             if index.position == start:  # otherwise another server was faster
-                self._add(kind, index, encoded, shards)
+                self._add(kind, index, encoded, shards, unread)
         shutil.rmtree(encoded.folder, ignore_errors=True)
 
     def _encode_missing(
@@ -93,14 +99,22 @@ class _Job:
                 self.on_event(Event(f"encoding {kind}s", done, total))
 
     def _add(
-        self, kind: PostKind, index: KeyIndex, encoded: ShardFolder, shards: list[Shard]
+        self,
+        kind: PostKind,
+        index: KeyIndex,
+        encoded: ShardFolder,
+        shards: list[Shard],
+        unread: Set[str],
     ) -> None:
-        for number, shard in enumerate(encoded.read(shards)):
-            self.on_event(Event(f"indexing {kind}s", number, len(shards)))
-            if shard.deleted:
-                index.remove(shard.deleted)
-            if shard.ids:
-                index.add_keys(shard.ids, shard.keys)
+        for shard, content in zip(shards, encoded.read(shards), strict=True):
+            self.on_event(Event(f"indexing {kind}s", shard.start, shards[-1].end))
+            if shard.end <= index.position:  # indexed already, in part by a fast reader
+                rows = [row for row, name in enumerate(content.ids) if name in unread]
+                content = Encoded([content.ids[row] for row in rows], content.keys[rows], [])
+            if content.deleted:
+                index.remove(content.deleted)
+            if content.ids:
+                index.add_keys(content.ids, content.keys)
         index.position = shards[-1].end
         index.save()
 
@@ -111,12 +125,12 @@ def _encode_kinds(job: _Job, models: Path) -> None:
         ("question", manifest.questions),
         ("answer", manifest.answers),
     ]
-    encoders = [(kind, serving.encoder) for kind, serving in served if serving and serving.encoder]
-    if not encoders:
+    servings = [(kind, serving) for kind, serving in served if serving and serving.encoder]
+    if not servings:
         raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
-    loader = Loader(job.archive, job.storage, job.on_event)
-    for kind, encoder in encoders:
-        coder = load_coder(encoder, models)
+    loader = Loader(job.archive, PostCache(job.archive), job.storage, job.on_event)
+    for kind, serving in servings:
+        coder = coder_of(serving, models)
         index = loader.keys(kind, coder, models.name)
         try:
             job.run(kind, coder, index)

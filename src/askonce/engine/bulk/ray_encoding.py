@@ -48,7 +48,6 @@ class RayEncoding:
     def __call__(
         self, source: str, kind: PostKind, coder: KeyEncoder, shards: Sequence[Shard]
     ) -> Iterator[tuple[Shard, bytes]]:
-        """The content of each shard's file, as it becomes ready."""
         ray = self._ray
         if not ray.is_initialized():
             self._connect()
@@ -93,8 +92,6 @@ class RayEncoding:
 
 
 class _Worker:
-    """One process, which opens the archive and gets the encoder once."""
-
     def __init__(self, source: str, kind: PostKind, coder: Any) -> None:  # noqa: ANN401 - Ray's
         import ray
         import torch

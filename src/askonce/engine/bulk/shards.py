@@ -24,15 +24,11 @@ WIDTH = 5000  # change numbers of a shard: seconds on one core
 
 
 class Shard(NamedTuple):
-    """The changes after ``start``, up to ``end``."""
-
     start: int
     end: int
 
 
 class Encoded(NamedTuple):
-    """What a shard holds of one kind of posts."""
-
     ids: list[str]
     keys: np.ndarray  # (n, K)
     deleted: list[str]
@@ -61,8 +57,6 @@ def encode_shard(archive: Archive, kind: PostKind, coder: KeyEncoder, shard: Sha
 
 
 class ShardFolder:
-    """The files of shards, each complete or absent."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -78,7 +72,6 @@ class ShardFolder:
             raise AskonceError(f"{str(self.folder)!r} cannot be written: {error}") from None
 
     def read(self, shards: list[Shard]) -> Iterator[Encoded]:
-        """The content of these shards, one in memory at a time."""
         for shard in shards:
             path = self._path(shard)
             try:

@@ -42,6 +42,7 @@ def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_even
     for index in indexes:
         if not len(index) and archive.change - index.position > FAR_BEHIND:
             fill(archive, kind, index, on_event)
+    latest = archive.change  # the last numbers may be those of links, which no index holds
     position = min(index.position for index in indexes)
     while changes := archive.changes(position, CHUNK):
         position = changes[-1].number
@@ -52,6 +53,8 @@ def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_even
             if posts := [change.post for change in new if change.post is not None]:
                 index.add(posts)
             index.position = position
+    for index in indexes:
+        index.position = max(index.position, latest)
 
 
 def fill(archive: Archive, kind: PostKind, index: Index, on_event: OnEvent) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from askonce.archive import Archive
+from askonce.archive.cache import PostCache
 from askonce.engine.lifecycle.following import Event, OnEvent, catch_up, fill
+from askonce.errors import NotAnEncoder
 from askonce.index.base import Index, IndexDamaged, KeyEncoder, KeyIndex, WordIndex
 from askonce.index.storage import IndexStorage, changing
 from askonce.ranking.manifest import SENTENCE, Serving
@@ -22,6 +24,7 @@ class Loader:
     """Opens the indexes of an archive; a damaged one is discarded and rebuilt."""
 
     archive: Archive
+    posts: PostCache
     storage: IndexStorage
     on_event: OnEvent
 
@@ -42,7 +45,7 @@ class Loader:
     ) -> Search:
         """The search of one kind of posts, with the models of a training."""
         if serving is None:
-            return Search(self.archive, lexical)
+            return Search(self.posts, lexical)
         import torch
 
         from askonce.ranker import Ranker
@@ -51,14 +54,14 @@ class Loader:
         vectors = None
         if serving.encoder is not None:
             self.on_event(Event(f"loading the encoder of {kind}s"))
-            vectors = self._vectors(kind, load_coder(serving.encoder, models), models.name)
+            vectors = self._vectors(kind, coder_of(serving, models), models.name)
         pair = Ranker.load(models / serving.pair) if serving.pair is not None else None
         if pair is not None:
             pair.predict([("a word", "another word")])  # the first call is slow
         # the matrices of a query are small, so threads would wait for each other: queries run in
         # parallel instead, each on one thread
         torch.set_num_threads(1)
-        return Search(self.archive, lexical, vectors, pair, serving)
+        return Search(self.posts, lexical, vectors, pair, serving)
 
     def _vectors(self, kind: PostKind, coder: KeyEncoder, models: str) -> KeyIndex | None:
         """The vectors of a kind of posts, up to date; None where only others may make them."""
@@ -87,6 +90,16 @@ class Loader:
                 raise
             self.on_event(Event(f"rebuilding {name}: {error}"))
             return open_index(True)
+
+
+def coder_of(serving: Serving, models: Path) -> KeyEncoder:
+    """The encoder of a training; two readers where it has a fast one as well."""
+    from askonce.key_encoders import two_readers
+
+    if serving.encoder is None:
+        raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
+    coder = load_coder(serving.encoder, models)
+    return coder if serving.fast is None else two_readers(load_coder(serving.fast, models), coder)
 
 
 def load_coder(encoder: str, models: Path) -> KeyEncoder:

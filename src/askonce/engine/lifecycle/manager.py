@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from askonce.archive import Archive
+from askonce.archive.cache import PostCache
 from askonce.engine.lifecycle.following import Event, OnEvent, follow
 from askonce.engine.lifecycle.loading import Loader
+from askonce.engine.lifecycle.reading import BackgroundReading, ReadingSettings, read_some
 from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
 from askonce.files import Lock
-from askonce.index.base import Index, IndexDamaged, IndexUnavailable
+from askonce.index.base import Index, IndexDamaged, IndexUnavailable, KeyIndex
+from askonce.index.readers import TwoReaders
 from askonce.index.storage import FolderStorage, index_storage
 from askonce.ranking.manifest import current, read_manifest
 from askonce.ranking.pipeline import Search
@@ -47,18 +50,37 @@ class Searches:
     def indexes(self) -> list[Index]:
         return [*self.question.indexes(), *self.answer.indexes()]
 
+    def key_indexes(self) -> list[KeyIndex]:
+        both = (self.question.vectors, self.answer.vectors)
+        return [index for index in both if index is not None]
+
+    def read_share(self) -> float | None:
+        """The share of posts that the slow one of two readers has read; None with one reader."""
+        indexes = [i for i in self.key_indexes() if isinstance(i.coder, TwoReaders)]
+        posts = sum(map(len, indexes))
+        if not posts:
+            return None
+        return 1 - sum(index.unread_count() for index in indexes) / posts
+
 
 class IndexManager:
     """The searches of one archive. Queries borrow them; one thread at a time changes them."""
 
-    def __init__(self, archive: Archive, on_event: OnEvent | None, index: str | None) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        on_event: OnEvent | None,
+        index: str | None,
+        reading: ReadingSettings | None = None,
+    ) -> None:
         self.archive, self._folder = archive, archive.folder
+        self.posts = PostCache(archive)
         self._on_event: OnEvent = on_event or (lambda event: None)
         path = archive.folder / "index" if archive.folder else None
         self._lock = Lock(path / "lock") if path else None
         self.read_only = not self._lock.acquire() if self._lock else False
         storage = index_storage(index, path, archive.name, not self.read_only)
-        self._loader = Loader(archive, storage, self._report)
+        self._loader = Loader(archive, self.posts, storage, self._report)
         self._changing = threading.RLock()  # for changes of indexes; queries need none
         self._stop = threading.Event()
         self._query_ended, self._running_queries = threading.Condition(), 0
@@ -67,6 +89,7 @@ class IndexManager:
         self._lost = self._rebuilding = False  # indexes cannot be read; are being rebuilt
         self._searches: Searches | None = None
         self._refused: str | None = None  # the model folder that could not be loaded
+        self._reading = BackgroundReading(self._read_some, reading or ReadingSettings())
 
     def need_indexes(self) -> None:
         if self.read_only and self._lock is not None:
@@ -81,6 +104,8 @@ class IndexManager:
         if background:
             self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
             self._thread.start()
+            if self._loader.storage.writable:
+                self._reading.start()
         else:
             self.refresh_models()
 
@@ -93,10 +118,11 @@ class IndexManager:
                 raise
             self._loader = replace(self._loader, storage=FolderStorage(None))
             question, answer = (self._loader.lexical(kind) for kind in KINDS)
-        return Searches(Search(self.archive, question), Search(self.archive, answer))
+        return Searches(Search(self.posts, question), Search(self.posts, answer))
 
     def close(self) -> None:
         self._stop.set()
+        self._reading.stop()
         if self._thread is not None:
             self._thread.join()
         if self._searches is not None:
@@ -141,6 +167,32 @@ class IndexManager:
             return False
         return True
 
+    def read_all(self) -> None:
+        """Let the slow reader read every post that only the fast one has read; it can be resumed.
+
+        Keys are saved once in a while, and what was read is in the teacher's cache at once.
+        """
+        total = sum(index.unread_count() for index in self.ready().key_indexes())
+        done = 0
+        while read := self._read_some():
+            done += read
+            self._report(Event("reading posts", done, total))
+        self._building = None
+        self._save()
+
+    def _read_some(self) -> int:
+        """Read some posts, questions first."""
+        searches = self._searches
+        if searches is None or self._rebuilding:
+            return 0
+        try:
+            for index in searches.key_indexes():
+                if read := read_some(self.archive, index, self._changing):
+                    return read
+        except AskonceError as error:  # such as a database that does not answer: try again later
+            self._warn(error)
+        return 0
+
     def status(self) -> Status:
         searches = self._searches
         position = 0
@@ -158,6 +210,7 @@ class IndexManager:
             model=searches.model if searches else None,
             building=str(self._building) if self._building else None,
             read_only=self.read_only,
+            read=searches.read_share() if searches else None,
         )
 
     def ready(self) -> Searches:
@@ -249,6 +302,7 @@ class IndexManager:
             searches = self.ready()
             self._running_queries += 1
         try:
+            self.posts.refresh()
             yield searches
         except IndexDamaged:
             self._lost = True

@@ -91,7 +91,6 @@ class Milvus:
         self.load(name)
 
     def load(self, *names: str) -> None:
-        """Load collections, so that they can be searched."""
         for name in names:
             self.client.load_collection(name, timeout=WRITE_SECONDS)
 

@@ -107,7 +107,6 @@ class MilvusCollection(ABC):
         return schema
 
     def _put(self, rows: list[dict[str, Any]]) -> None:
-        """Write at most BATCH rows."""
         with self._changing():
             self._milvus.client.upsert(self.name, rows, timeout=WRITE_SECONDS)
 
@@ -183,7 +182,6 @@ def as_key(post_id: str) -> str:
 
 
 def as_id(key: str) -> str:
-    """The id behind ``as_key``."""
     return unquote(key)
 
 
@@ -220,6 +218,5 @@ def read_position(milvus: Milvus, name: str) -> tuple[int, Made] | None:
 
 
 def write_position(milvus: Milvus, name: str, change: int, made: Made) -> None:
-    """Record the change number of a collection."""
     row = {"name": name, "change": change, "made": json.dumps(made), "unused": [0.0, 0.0]}
     milvus.client.upsert(POSITIONS, [row], timeout=WRITE_SECONDS)

@@ -8,12 +8,14 @@ import numpy as np
 
 from askonce.index.base import Hit, KeyEncoder, best_first, finite_keys
 from askonce.index.milvus.collection import BATCH, TIES, MilvusCollection, as_id, as_key, one_of
+from askonce.index.readers import TwoReaders, first_keys
 from askonce.types import Post
 
 FORMAT = 1
 SPARE = 10  # extra hits, as rounding may have changed the order
 ROUNDING = 1e-5  # of single precision, relative to the largest score
 CACHED_QUERIES = 128
+UNREAD = "read == false"
 
 
 class MilvusKeys(MilvusCollection):
@@ -28,11 +30,43 @@ class MilvusKeys(MilvusCollection):
         made = {"kind": "keys", "format": FORMAT, "coder": coder.name}
         super().__init__(address, name, made, writer)
 
-    def add_keys(self, ids: Sequence[str], keys: np.ndarray) -> None:
+    def add_keys(
+        self, ids: Sequence[str], keys: np.ndarray, read: np.ndarray | None = None
+    ) -> None:
         self._need_writer()
+        final = np.ones(len(ids), dtype=bool) if read is None else read  # (n,)
         for start in range(0, len(ids), BATCH):
             batch = slice(start, start + BATCH)
-            self._put(self._key_rows(ids[batch], keys[batch]))
+            self._put(self._key_rows(ids[batch], keys[batch], final[batch]))
+
+    def unread(self, count: int | None = None) -> list[str]:
+        if not isinstance(self.coder, TwoReaders):
+            return []
+        ids: list[str] = []
+        with self._errors():
+            rows = self._milvus.client.query_iterator(
+                self.name,
+                batch_size=min(BATCH, count or BATCH),
+                limit=-1 if count is None else count,
+                filter=UNREAD,
+                output_fields=["id"],
+            )
+            while batch := rows.next():
+                ids += (as_id(row["id"]) for row in batch)
+            rows.close()
+        return ids
+
+    def unread_count(self) -> int:
+        if not isinstance(self.coder, TwoReaders):
+            return 0
+        with self._errors():
+            rows = self._milvus.client.query(
+                self.name,
+                filter=UNREAD,
+                output_fields=["count(*)"],
+                timeout=self._milvus.seconds,
+            )
+        return int(rows[0]["count(*)"])
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
         return self.search_key(self._query_key(text), k) if k > 0 and text.strip() else []
@@ -70,15 +104,22 @@ class MilvusKeys(MilvusCollection):
         schema = self._schema()
         dim = self.coder.query_keys(["a word"]).shape[1]
         schema.add_field("key", DataType.FLOAT_VECTOR, dim=dim)
+        if isinstance(self.coder, TwoReaders):
+            schema.add_field("read", DataType.BOOL)  # whether the key is the slow reader's
         # exact; for more speed, replace the index with the tools of Milvus
         self._milvus.create(self.name, schema, "key", index_type="FLAT", metric_type="IP")
 
     def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]:
-        return self._key_rows([post.id for post in posts], self.coder.candidate_keys(posts))
+        return self._key_rows([post.id for post in posts], *first_keys(self.coder, posts))
 
-    def _key_rows(self, ids: Sequence[str], keys: np.ndarray) -> list[dict[str, Any]]:
+    def _key_rows(
+        self, ids: Sequence[str], keys: np.ndarray, read: np.ndarray
+    ) -> list[dict[str, Any]]:
         keys = finite_keys(self.coder, ids, keys)  # (n, K)
-        return [{"id": as_key(name), "key": key} for name, key in zip(ids, keys, strict=True)]
+        rows = [{"id": as_key(name), "key": key} for name, key in zip(ids, keys, strict=True)]
+        if isinstance(self.coder, TwoReaders):
+            rows = [row | {"read": bool(done)} for row, done in zip(rows, read, strict=True)]
+        return rows
 
     def _hits(self, key: np.ndarray, limit: int) -> list[Hit]:
         results = self._search(key, "key", limit, output_fields=["key"])

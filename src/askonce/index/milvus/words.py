@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from askonce.index.base import Hit, best_first
-from askonce.index.lexical import MAX_QUERY_WORDS, Stems
+from askonce.index.lexical import MAX_QUERY_WORDS
 from askonce.index.milvus.client import MAX_RESULTS, WRITE_SECONDS
 from askonce.index.milvus.collection import BATCH, TIES, MilvusCollection, as_id, as_key, one_of
+from askonce.index.stems import Stems
 from askonce.types import Post
 
 FORMAT = 1

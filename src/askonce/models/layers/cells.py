@@ -42,7 +42,6 @@ class Cell(nn.Module, ABC):
         """States of all words and the final State; see the module for the contract."""
 
     def look_up(self, table: Tensor, rows: Tensor, mask: Tensor) -> tuple[Tensor, State]:
-        """The same for words given as rows (B, T) of a table (U, E)."""
         return self(F.embedding(rows, table), mask)
 
 
@@ -114,7 +113,6 @@ class LSTMCell(Cell):
     def forward(
         self, vectors: Tensor, mask: Tensor, initial: State | None = None
     ) -> tuple[Tensor, State]:
-        """States h, and (h, c) of the last word."""
         if initial is None:
             zeros = vectors.new_zeros(len(vectors), self.dim)
             initial = (zeros, zeros)
@@ -145,7 +143,6 @@ class GRUCell(Cell):
     def forward(
         self, vectors: Tensor, mask: Tensor, initial: State | None = None
     ) -> tuple[Tensor, State]:
-        """States h, and (h,) of the last word."""
         packing = Packing.of(mask)
         read = F.linear(packing.pack(vectors), self.input, self.bias)  # (N, 3d)
         read_gates, read_new = read.tensor_split([2 * self.dim], dim=1)
@@ -180,7 +177,6 @@ class ConvolutionCell(Cell):
     def forward(
         self, vectors: Tensor, mask: Tensor, initial: State | None = None
     ) -> tuple[Tensor, State]:
-        """States h, and (h, words (B, n-1, E)) of the last word."""
         if initial is None:
             before = vectors.new_zeros(len(vectors), self.order - 1, self.input_dim)
         else:

@@ -25,7 +25,6 @@ class DecayedConvolution(Cell):
     def forward(
         self, vectors: Tensor, mask: Tensor, initial: State | None = None
     ) -> tuple[Tensor, State]:
-        """States h, and (h, sums, weights) of the last word."""
         rows, time = mask.shape
         if initial is None:
             sums = vectors.new_zeros(rows, self.order - 1, self.dim)

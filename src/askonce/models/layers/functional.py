@@ -12,7 +12,6 @@ from torch.autograd.function import BackwardCFunction, FunctionCtx, once_differe
 
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the real words."""
     return weighted_mean(states, mask.to(states.dtype), mask)  # (B, D)
 
 
@@ -55,7 +54,6 @@ def gesd(a: Tensor, b: Tensor) -> Tensor:
 
 
 def masked_max(states: Tensor, mask: Tensor) -> Tensor:
-    """Maximum over the real words."""
     if torch.is_grad_enabled() and states.requires_grad:
         return _MaxPool.apply(states, None, mask)  # type: ignore[no-untyped-call] # (B, D)
     return _mask_out(states.clone(memory_format=torch.contiguous_format), mask).amax(1)  # (B, D)

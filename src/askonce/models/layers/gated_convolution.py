@@ -36,7 +36,6 @@ class GatedConvolution(Cell):
     def forward(
         self, vectors: Tensor, mask: Tensor, initial: State | None = None
     ) -> tuple[Tensor, State]:
-        """States h, and (h, c) of the last word."""
         packing = Packing.of(mask)
         _, states, final = self._read(packing, vectors, initial)
         return packing.pad(states), final

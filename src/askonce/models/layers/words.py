@@ -9,7 +9,10 @@ from askonce.text.batch import View
 
 
 class WordEmbedding(nn.Module):
-    """Word vectors by row; padding and empty texts are zero, whatever the padding row holds."""
+    """Word vectors by row; padding and empty texts are zero, whatever the padding row holds.
+
+    Words that were read in their context come with vectors of their own.
+    """
 
     def __init__(self, vectors: Tensor, trainable: bool = False) -> None:
         super().__init__()
@@ -20,6 +23,8 @@ class WordEmbedding(nn.Module):
         return self.weight.shape[1]
 
     def forward(self, view: View) -> Tensor:
+        if view.vectors is not None:
+            return view.vectors  # (B, T, E)
         return F.embedding(view.ids, self.weight) * view.real.unsqueeze(-1)  # (B, T, E)
 
 
@@ -44,7 +49,27 @@ def inverse_frequency(words: EmbeddingInit) -> Tensor:
     return share.log().clamp_min(0).float()  # (V,)
 
 
-class Overlap(nn.Module):
+class Scaling(nn.Module):
+    """(x - mean) / spread of each of N values; both are measured once, on training pairs."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("spread", torch.ones(size))
+        self.mean: Tensor
+        self.spread: Tensor
+
+    def scaled(self, values: Tensor) -> Tensor:
+        return (values - self.mean) / self.spread  # (B, N)
+
+    def fit_values(self, values: Tensor) -> None:
+        """Take mean and standard deviation from the values (B, N) of these pairs."""
+        self.mean.copy_(values.mean(0))
+        spread = values.std(0, correction=0)
+        self.spread.copy_(torch.where(spread > 0, spread, 1))  # a constant feature stays zero
+
+
+class Overlap(Scaling):
     """The four word-overlap features of Severyn & Moschitti, with a true idf and a true stop list.
 
     With Q and A the sets of words: |Q∩A| / (|Q|+|A|), then Σ idf(Q∩A) / (|Q|+|A|), then both
@@ -55,29 +80,19 @@ class Overlap(nn.Module):
     size = 4
 
     def __init__(self, words: EmbeddingInit) -> None:
-        super().__init__()
+        super().__init__(self.size)
         self.register_buffer("idf", inverse_frequency(words), persistent=False)
         self.register_buffer("stop", words.stop, persistent=False)
-        self.register_buffer("mean", torch.zeros(self.size))
-        self.register_buffer("spread", torch.ones(self.size))
         self.idf: Tensor
         self.stop: Tensor
-        self.mean: Tensor
-        self.spread: Tensor
 
     def forward(self, query: View, candidate: View) -> Tensor:
-        """The features of each pair, standardised after ``fit``."""
-        return (self.shares(query, candidate) - self.mean) / self.spread  # (B, size)
+        return self.scaled(self.shares(query, candidate))  # (B, size)
 
     def fit(self, query: View, candidate: View) -> None:
-        """Estimate mean and standard deviation from these pairs."""
-        shares = self.shares(query, candidate)  # (B, size)
-        self.mean.copy_(shares.mean(0))
-        spread = shares.std(0, correction=0)
-        self.spread.copy_(torch.where(spread > 0, spread, 1))  # a constant feature stays zero
+        self.fit_values(self.shares(query, candidate))
 
     def shares(self, query: View, candidate: View) -> Tensor:
-        """The features before standardisation."""
         in_query, in_candidate = first_occurrence(query), first_occurrence(candidate)
         shared = in_query & occurs_in(query, candidate)  # (B, Tq)
         idf = self.idf[query.ids]  # (B, Tq)
@@ -101,7 +116,31 @@ class SharedCounts(Overlap):
     size = 2
 
     def shares(self, query: View, candidate: View) -> Tensor:
-        """Both counts as they are defined."""
         content = first_occurrence(query) & ~self.stop[query.ids]  # (B, Tq)
         shared = (content & occurs_in(query, candidate)).to(self.idf.dtype)  # (B, Tq)
         return torch.stack([shared.sum(1), (shared * self.idf[query.ids]).sum(1)], dim=1)  # (B, 2)
+
+
+class MeanCosine(nn.Module):
+    """The cosine of both texts' mean word vectors; ``fit`` standardises it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+        self.register_buffer("spread", torch.ones(()))
+        self.mean: Tensor
+        self.spread: Tensor
+
+    def forward(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """One feature per pair (B, 1) from word vectors (B, Tq, E) and (B, Ta, E)."""
+        return ((self.cosine(query, candidate) - self.mean) / self.spread).unsqueeze(-1)
+
+    def fit(self, query: Tensor, candidate: Tensor) -> None:
+        cosines = self.cosine(query, candidate)  # (B,)
+        self.mean.copy_(cosines.mean())
+        spread = cosines.std(correction=0)
+        self.spread.copy_(torch.where(spread > 0, spread, 1))
+
+    def cosine(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """The sum has the direction of the mean, and padding is zero."""
+        return F.cosine_similarity(query.sum(1), candidate.sum(1), dim=-1)  # (B,)

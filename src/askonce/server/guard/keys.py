@@ -1,8 +1,10 @@
-"""API keys, and who may write without one."""
+"""API keys: reading may need one, writing always does unless it is opened to everyone."""
 
 import hmac
+import re
+import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,29 +14,34 @@ from urllib.parse import urlsplit
 from fastapi import HTTPException, Request
 
 from askonce.errors import AskonceError, DataError
+from askonce.server.guard.origins import ORIGIN_RATE, OriginKey, origin_of
+from askonce.server.guard.rates import Rates
 
 Scope = Literal["read", "write"]
 
 WRITE_KEY, READ_KEY = "ASKONCE_API_KEY", "ASKONCE_READ_KEY"  # environment variables
 MIN_KEY = 16  # characters
-_FORWARDED = ("x-forwarded-for", "forwarded", "x-real-ip")
+_RATE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 
 
 @dataclass(frozen=True)
 class Keys:
     """Digests of the keys for each scope; a write key also reads.
 
-    Without write keys, ``local_writes`` lets programs on this machine write and ``open_writes``
-    lets everyone. Without read keys, everyone can read.
+    Without write keys, nobody can write, or everyone with ``open_writes``. Where a request comes
+    from proves nothing: behind a proxy, every client seems to be on this machine. Without read
+    keys, everyone can read.
     """
 
     write: tuple[bytes, ...] = field(default=(), repr=False)
     read: tuple[bytes, ...] = field(default=(), repr=False)
-    local_writes: bool = False
     open_writes: bool = False
+    origins: tuple[OriginKey, ...] = ()
 
     def check(self, request: Request, scope: Scope) -> None:
         """Raise 401 or 403 unless the request may use this scope."""
+        if scope == "read" and self._has_key_of_origin(request):
+            return
         if scope == "read" and not self.read:
             return
         if scope == "write" and not self.write:
@@ -53,26 +60,47 @@ class Keys:
         if scope == "write":
             raise HTTPException(403, "this API key is read-only")
 
+    def _has_key_of_origin(self, request: Request) -> bool:
+        key = _key_of(request) if self.origins else None
+        if key is None:
+            return False
+        digest = sha256(key.encode("utf-8", "surrogateescape")).digest()
+        for own in self.origins:
+            if hmac.compare_digest(own.digest, digest):
+                own.check(request)
+                return True
+        return False
+
+    def with_token(self) -> tuple["Keys", str]:
+        """These keys and a new one for writing, which is returned too."""
+        token = secrets.token_urlsafe(24)
+        return replace(self, write=(*self.write, *_digests([token]))), token
+
     def _check_open_write(self, request: Request) -> None:
-        if not (self.open_writes or self.local_writes):
+        if not self.open_writes:
             raise HTTPException(403, f"writes are disabled; set {WRITE_KEY} and restart the server")
         if not _same_site(request):
             raise HTTPException(403, "writes from pages of other sites require an API key")
-        if not self.open_writes and not _is_local(request):
-            raise HTTPException(
-                403, f"only programs on this machine may write; set {WRITE_KEY} to allow others"
-            )
 
 
 def read_keys(environment: Mapping[str, str], file: Path | None = None) -> Keys:
-    """Keys from the environment, and from a file with lines like ``write KEY``."""
+    """Keys from the environment, and from a file with lines like ``write KEY``.
+
+    ``read KEY https://forum.example 5`` is a key for the pages of that origin, with at most five
+    requests per second and client.
+    """
     keys: dict[str, list[str]] = {
         "write": [environment[WRITE_KEY]] if environment.get(WRITE_KEY) else [],
         "read": [environment[READ_KEY]] if environment.get(READ_KEY) else [],
     }
-    for scope, key in _lines(file) if file is not None else ():
-        keys[scope].append(key)
-    return Keys(write=_digests(keys["write"]), read=_digests(keys["read"]))
+    origins = []
+    for scope, key, *origin in _lines(file) if file is not None else ():
+        if origin:
+            rate = float(origin[1]) if len(origin) > 1 else ORIGIN_RATE
+            origins.append(OriginKey(origin_of(origin[0]), _digests([key])[0], Rates(rate)))
+        else:
+            keys[scope].append(key)
+    return Keys(_digests(keys["write"]), _digests(keys["read"]), origins=tuple(origins))
 
 
 def is_loopback(host: str) -> bool:
@@ -85,7 +113,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _lines(path: Path) -> Iterable[tuple[str, str]]:
+def _lines(path: Path) -> Iterable[list[str]]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -94,11 +122,17 @@ def _lines(path: Path) -> Iterable[tuple[str, str]]:
         words = line.split("#")[0].split()
         if not words:
             continue
-        if len(words) != 2 or words[0] not in ("read", "write"):
-            raise DataError(
-                path, "'write KEY' or 'read KEY'", line=number
-            )  # without showing the key
-        yield words[0], words[1]
+        if not _is_key(words):
+            expected = "'write KEY', 'read KEY' or 'read KEY https://ORIGIN RATE'"
+            raise DataError(path, expected, line=number)  # without showing the key
+        yield words
+
+
+def _is_key(words: list[str]) -> bool:
+    if len(words) == 2:
+        return words[0] in ("read", "write")
+    is_rate = len(words) == 3 or (len(words) == 4 and _RATE.fullmatch(words[3]) is not None)
+    return is_rate and words[0] == "read" and words[2].startswith(("http://", "https://"))
 
 
 def _digests(keys: Iterable[str]) -> tuple[bytes, ...]:
@@ -127,14 +161,3 @@ def _same_site(request: Request) -> bool:
     """Whether the request comes from our own page, or not from a browser at all."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host")
-
-
-def _is_local(request: Request) -> bool:
-    """Not through a proxy, and not by another host name that resolves to this machine."""
-    if any(name in request.headers for name in _FORWARDED):
-        return False
-    try:
-        name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    except ValueError:
-        return False
-    return is_loopback(name)

@@ -20,13 +20,19 @@ class LaneSettings:
 
     concurrency: int  # at most this many run
     queue: int  # at most this many wait
-    timeout: float  # seconds in the queue before a 503; a late response is useless
+    timeout: float  # seconds in the queue before a 503, while the lane is overloaded
+    burst: float = 0.0  # seconds in the queue before a 503, if it was empty this long ago
     target_seconds: float = math.inf  # when a request takes longer, concurrency decreases
     min_concurrency: int = 2  # never shed below this
 
 
 class Lane:
-    """Requests of one kind; concurrency grows by addition and shrinks by multiplication."""
+    """Requests of one kind; concurrency grows by addition and shrinks by multiplication.
+
+    A burst may wait for ``burst`` seconds. A queue that has not been empty for as long is no burst
+    but overload: then requests wait for ``timeout`` seconds only, so that those which are admitted
+    are answered soon.
+    """
 
     def __init__(
         self, name: str, settings: LaneSettings, clock: Callable[[], float] = time.monotonic
@@ -34,6 +40,7 @@ class Lane:
         self.name, self._settings, self._clock = name, settings, clock
         self._concurrency = float(settings.concurrency)
         self._queue: deque[asyncio.Future[None]] = deque()  # in order of arrival
+        self._last_empty = clock()
         self.working = 0
         self.waiting = 0
         self.refused = 0
@@ -57,10 +64,12 @@ class Lane:
         if self.waiting >= self._settings.queue:
             raise self._refusal()
         granted = asyncio.get_running_loop().create_future()
+        if not self.waiting:
+            self._last_empty = self._clock()
         self._queue.append(granted)
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._settings.timeout):
+            async with asyncio.timeout(self._patience()):
                 await granted
         except TimeoutError:
             if granted.cancelled():  # otherwise the slot was granted at the last moment
@@ -71,6 +80,11 @@ class Lane:
             raise
         finally:
             self.waiting -= 1
+
+    def _patience(self) -> float:
+        settings = self._settings
+        bursting = self._clock() - self._last_empty < settings.burst
+        return max(settings.burst, settings.timeout) if bursting else settings.timeout
 
     def _release(self) -> None:
         self.working -= 1

@@ -24,7 +24,7 @@ class Rates:
         """Count one request; 429 when the client's bucket is empty."""
         if not self.rate:
             return
-        client, now = _client(address), self._clock()
+        client, now = client_of(address), self._clock()
         tokens, updated = self._buckets.pop(client, (self._capacity, now))
         tokens = min(self._capacity, tokens + (now - updated) * self.rate)
         self._buckets[client] = (tokens - 1 if tokens >= 1 else tokens, now)
@@ -36,7 +36,7 @@ class Rates:
             raise HTTPException(429, message, {"Retry-After": str(wait)})
 
 
-def _client(address: str) -> str:
+def client_of(address: str) -> str:
     """An IPv6 client can use any address of its /64 network, so the network is the client."""
     try:
         parsed = ip_address(address)

@@ -1,62 +1,61 @@
 """The page, its files and the API documentation. Nothing is loaded from another site."""
 
-import json
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader
 
+from askonce.server.errors import STATUSES
+from askonce.server.openapi_tables import operations
+
 SERVER = Path(__file__).parents[1]
+TEMPLATES = Environment(loader=FileSystemLoader(SERVER / "templates"), autoescape=True)
 
 
 def add_page(app: FastAPI) -> None:
     """Serve the page at ``/``, its files below ``/static/``, the API documentation at ``/docs``."""
-    files = StaticFiles(directory=SERVER / "static")
-    app.mount("/static", files)
-    templates = Environment(loader=FileSystemLoader(SERVER / "templates"), autoescape=True)
+    files = add_files(app)
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page(request: Request) -> Response:
         return await files.get_response("index.html", request.scope)
 
+    @app.api_route("/widget.js", methods=["GET", "HEAD"], include_in_schema=False)
+    async def widget(request: Request) -> Response:
+        return await files.get_response("widget.js", request.scope)
+
+
+def add_files(app: FastAPI) -> StaticFiles:
+    """Serve the files of pages below ``/static/``, and the API documentation at ``/docs``.
+
+    The document at ``/openapi.json`` is written once: FastAPI would do so for every request, which
+    takes milliseconds.
+    """
+    files = StaticFiles(directory=SERVER / "static")
+    app.mount("/static", files)
+
+    @cache
+    def document(root: str) -> bytes:
+        servers = {"servers": [{"url": root}]} if root else {}
+        return bytes(JSONResponse({**app.openapi(), **servers}).body)
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi_document(request: Request) -> Response:
+        root = request.scope.get("root_path", "").rstrip("/")
+        return Response(document(root), media_type="application/json")
+
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
         openapi = app.openapi()
-        template = templates.get_template("docs.html")
-        return HTMLResponse(template.render(info=openapi["info"], operations=operations(openapi)))
+        listed = list(operations(openapi))
+        return render("docs.html", info=openapi["info"], operations=listed, statuses=STATUSES)
+
+    return files
 
 
-def operations(openapi: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The operations of an OpenAPI document, each with the examples of its bodies."""
-    schemas = openapi["components"]["schemas"]
-    for path, methods in openapi["paths"].items():
-        for method, operation in methods.items():
-            bodies = [("Request", operation.get("requestBody", {}))]
-            bodies += [
-                (f"Response {status}", response)
-                for status, response in operation["responses"].items()
-                if status.startswith("2")
-            ]
-            examples = [(title, _example(body, schemas)) for title, body in bodies]
-            yield operation | {
-                "method": method.upper(),
-                "path": path,
-                "examples": [(title, text) for title, text in examples if text],
-            }
-
-
-def _example(body: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """The first example of a request or response body; "" if there is none."""
-    for content in body.get("content", {}).values():
-        if "example" in content:
-            return str(content["example"])
-        schema = content.get("schema", {})
-        for choice in (schema, *schema.get("oneOf", ()), *schema.get("anyOf", ())):
-            name = choice.get("$ref", "").rpartition("/")[2]
-            for example in schemas.get(name, {}).get("examples", ()):
-                return json.dumps(example, indent=2, ensure_ascii=False)
-    return ""
+def render(template: str, **values: object) -> HTMLResponse:
+    """A page made of a template."""
+    return HTMLResponse(TEMPLATES.get_template(template).render(values))

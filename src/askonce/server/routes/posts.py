@@ -21,7 +21,7 @@ from askonce.server.schemas.requests import IdsBody, OneOrMany, PostBody, PostEd
 from askonce.server.service import Service
 from askonce.text.html import html_to_text
 from askonce.text.sanitise import clean_text
-from askonce.types import Link, Post
+from askonce.types import SOURCE_FIELDS, Link, Post
 
 # ":path" because the ids of some forums contain slashes
 ONE_POST = "/api/posts/{post_id:path}"
@@ -79,10 +79,13 @@ def _thread(engine: Engine, post_id: str) -> Thread:
     linked = sorted(archive.linked([post_id]).get(post_id, ()))
     same = [source for source, target in archive.duplicates_of(linked).items() if target == post_id]
     duplicates = archive.posts(same, html=False)
+    original = archive.duplicates_of([post_id]).get(post_id)
+    titles = archive.posts([original], html=False) if original else {}
     return Thread.model_construct(
         post=FullPost.of(post),
         answers=[FullPost.of(answer) for answer in archive.answers_to([post_id]).get(post_id, ())],
-        duplicate_of=archive.duplicates_of([post_id]).get(post_id),
+        duplicate_of=original,
+        duplicate_of_title=titles[original].title if original in titles else None,
         duplicates=[PostTitle(id=other.id, title=other.title) for other in duplicates.values()],
         revisions=len(archive.revisions(post_id)),
     )
@@ -148,6 +151,7 @@ def _post(body: PostBody) -> Post:
         tags=tuple(body.tags),
         created=body.created or (now if body.id is None else None),
         html=clean_text(body.html),
+        **{name: getattr(body, name) for name in SOURCE_FIELDS},
     )
 
 

@@ -37,13 +37,18 @@ class Models(BaseModel):
     """The models in service with their dev figures, and the progress of a running training."""
 
     model_config = growing(
-        current=None, status=STATUS, tasks={"questions": None, "answers": None}, training=None
+        current=None,
+        status=STATUS,
+        tasks={"questions": None, "answers": None},
+        training=None,
+        feedback=[],
     )
 
     current: str | None
     status: Status
     tasks: dict[str, Any]
     training: Any
+    feedback: list[dict[str, Any]]  # by week, oldest first
 
 
 class Embedding(Shape):

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import ConfigDict
+
+from askonce.engine.results import Sourced
 from askonce.server.schemas import Shape, closed
 from askonce.text.sanitise import safe_html
 from askonce.types import Post
 
 
-class FullPost(Shape):
+class FullPost(Sourced):
     """A post with all its fields; ``html`` is sanitised."""
 
-    id: str
+    model_config = ConfigDict(extra="forbid")
+
     kind: Literal["question", "answer"]
     title: str
     body: str
@@ -24,7 +28,6 @@ class FullPost(Shape):
 
     @classmethod
     def of(cls, post: Post) -> "FullPost":
-        """The response for a post; it needs no validation."""
         return cls.model_construct(
             id=post.id,
             kind=post.kind,
@@ -36,6 +39,7 @@ class FullPost(Shape):
             tags=post.tags,
             created=post.created,
             parent=post.parent,
+            **post.source,
         )
 
 
@@ -61,9 +65,15 @@ class Thread(Shape):
             "tags": ["punctures", "tyres"],
             "created": "2021-02-01T16:43:25Z",
             "parent": None,
+            "url": "https://bikes.example/questions/2",
+            "author": "Ada",
+            "author_url": "https://bikes.example/users/7",
+            "site": "bikes.example",
+            "licence": "CC BY-SA 4.0",
         },
         answers=[],
         duplicate_of=None,
+        duplicate_of_title=None,
         duplicates=[{"id": "q117", "title": "Rear tyre flat every week"}],
         revisions=0,
     )
@@ -71,6 +81,7 @@ class Thread(Shape):
     post: FullPost
     answers: list[FullPost]
     duplicate_of: str | None
+    duplicate_of_title: str | None
     duplicates: list[PostTitle]
     revisions: int
 
@@ -78,12 +89,24 @@ class Thread(Shape):
 class WriteResponse(Shape):
     """What a write changed. It is on disk, and the next query sees it."""
 
-    model_config = closed(added=1, changed=0, unchanged=0, change=823, ids=["q901"])
+    model_config = closed(added=1, changed=0, unchanged=0, change=823, links_added=0, ids=["q901"])
 
     added: int
     changed: int
     unchanged: int
     change: int
+    links_added: int
+    ids: list[str]
+
+
+class HookResponse(Shape):
+    """What a webhook changed."""
+
+    model_config = closed(added=1, changed=0, deleted=[], ids=["12/3"])
+
+    added: int
+    changed: int
+    deleted: list[str]
     ids: list[str]
 
 

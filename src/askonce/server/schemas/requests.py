@@ -4,14 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, StringConstraints, Tag
 
-from askonce.archive.rows import LONGEST_ID, LONGEST_TEXT
+from askonce.archive.rows import LONGEST_ID, LONGEST_TEXT, MOST_TAGS
+from askonce.data.formats.sources import LONGEST_NAME, LONGEST_URL
 from askonce.server.guard.limits import (
     MAX_DOCUMENTS,
     MAX_EMBEDDINGS,
     MAX_POSTS,
     MAX_RESULTS,
-    MAX_TAG,
-    MAX_TAGS,
     MAX_TEXT,
     MAX_VOTES,
     VISIBLE,
@@ -28,12 +27,15 @@ _DATE = (
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
     r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
 )
+_ADDRESS = r"^https?://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?([/?#][!-~]*)?$"
 PostId = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID)]
 PostText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
-TagName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TAG)]
-Tags = Annotated[list[TagName], Field(max_length=MAX_TAGS)]
+TagName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
+WebAddress = Annotated[str, StringConstraints(pattern=_ADDRESS, max_length=LONGEST_URL)]
+Tags = Annotated[list[TagName], Field(max_length=MOST_TAGS)]
 Integer = BeforeValidator(_integer)
 Votes = Annotated[int, Field(ge=-MAX_VOTES, le=MAX_VOTES), Integer]
 Results = Annotated[int, Field(ge=1, le=MAX_RESULTS), Integer]
@@ -71,6 +73,11 @@ class PostBody(BaseModel):
     accepted: bool = False
     tags: Tags = []
     created: Date | None = Field(default=None, description="ISO 8601.")
+    url: WebAddress | None = Field(default=None, description="Where the post was published.")
+    author: Name | None = None
+    author_url: WebAddress | None = None
+    site: Name | None = Field(default=None, description="The forum that published it.")
+    licence: Name | None = None
 
 
 class PostEdit(PostBody):

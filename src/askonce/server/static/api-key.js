@@ -1,7 +1,7 @@
 /** The API key for servers that require one, kept until the tab is closed. */
 import { el, freshId } from "./dom.js";
 
-const NAME = "askonce-key";
+const NAME = `askonce-key ${location.pathname}`; // each archive of a server has its own keys
 
 /** Headers for every request. @returns {Record<string, string>} */
 export function keyHeaders() {

@@ -2,8 +2,12 @@
 import { archiveView } from "./archive-view.js";
 import { askView } from "./ask-view.js";
 import { compareView } from "./compare-view.js";
+import { el } from "./dom.js";
 import { icon } from "./icons.js";
+import { insightsView } from "./insights-view.js";
 import { modelView } from "./model-view.js";
+import { moderationView } from "./moderation-view.js";
+import { pageOptions } from "./page-options.js";
 import { onRoute } from "./route.js";
 import { watchStatus } from "./status.js";
 
@@ -15,7 +19,10 @@ import { watchStatus } from "./status.js";
  */
 
 /** @type {Record<Route["view"], View>} */
-const VIEWS = { ask: askView, compare: compareView, archive: archiveView, model: modelView };
+const VIEWS = {
+  ask: askView, compare: compareView, archive: archiveView, moderate: moderationView,
+  insights: insightsView, model: modelView,
+};
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** @type {{ name: string, show: (route: Route) => void, end: AbortController } | null} */
@@ -68,6 +75,11 @@ function themeSwitch(button) {
   label();
 }
 
+pageOptions().then(({ one_of_several: several }) => {
+  if (several) document.querySelector(".places")?.prepend(el("a", { href: "../" }, "All archives"));
+});
 themeSwitch(/** @type {HTMLButtonElement} */ (document.getElementById("theme")));
-watchStatus(/** @type {HTMLElement} */ (document.getElementById("status")));
+const statusLine = /** @type {HTMLElement} */ (document.getElementById("status"));
+watchStatus(statusLine);
+addEventListener("unreachable", () => { watchStatus(statusLine); });
 onRoute(show);

@@ -7,6 +7,7 @@ import { longList } from "./fold.js";
 import { count, monthName, plural, shareOf } from "./format.js";
 import { fill, notice } from "./panel.js";
 import { address } from "./route.js";
+import { onStatus } from "./status.js";
 import { postLink } from "./thread.js";
 
 /**
@@ -14,7 +15,7 @@ import { postLink } from "./thread.js";
  *   duplicates: number, related: number, edits: number }} Counts
  * @typedef {{ month: string, questions: number, answers: number }} Month
  * @typedef {{ answer_id: string, question_id: string, question_title: string, text: string,
- *   score: number }} Likely
+ *   probability: number, calibrated: boolean }} Likely
  * @typedef {{ id: string, title: string, created: string | null, likely: Likely | null }} Unanswered
  * @typedef {{ id: string, title: string, other_id: string, other_title: string,
  *   probability: number, calibrated: boolean }} Pair
@@ -22,14 +23,21 @@ import { postLink } from "./thread.js";
  *   duplicates_found: Pair[] }} Overview
  */
 
-/** @param {HTMLElement} root */
-export function archiveView(root) {
+/** @param {HTMLElement} root @param {AbortSignal} signal  aborts when the view is closed */
+export function archiveView(root, signal) {
   const body = el("div", { class: "results" });
   root.append(el("div", { class: "page-head" }, el("h1", {}, "Archive"),
     el("p", { class: "lead" }, "Size, growth, unanswered questions and likely duplicates.")), body);
+  let shown = "";
+  const load = () => fill(body, (loading) => get("overview", {}, loading), overviewParts);
+  onStatus(({ change, model }) => {
+    const state = `${change} ${model}`;
+    if (shown && shown !== state) load(); // another model serves, or posts have changed
+    shown = state;
+  }, signal);
   return () => {
     document.title = "Archive – Askonce";
-    fill(body, (signal) => get("overview", {}, signal), overviewParts);
+    load();
   };
 }
 
@@ -93,7 +101,8 @@ function unansweredItem({ id, title, created, likely }) {
     likely
       ? el("blockquote", { class: "likely" },
         el("p", { class: "excerpt" }, likely.text),
-        el("footer", { class: "small" }, "Likely answer, from ", postLink(likely.question_id, likely.question_title)))
+        el("footer", { class: "small" }, "Likely answer, from ", postLink(likely.question_id, likely.question_title)),
+        facts(confidenceBadge(likely)))
       : el("p", { class: "small" }, "No likely answer found."),
     el("div", { class: "actions" },
       el("a", { class: "action", href: address({ q: title }), "data-route": true }, "Search for answers")));
@@ -112,7 +121,12 @@ function duplicatePair({ id, title, other_id: otherId, other_title: otherTitle, 
   return el("article", { class: "hit" },
     el("p", { class: "pair" }, postLink(id, title)),
     el("p", { class: "pair" }, postLink(otherId, otherTitle)),
-    facts(calibrated === false ? overlapBadge(probability) : likelihoodBadge(probability)));
+    facts(confidenceBadge({ probability, calibrated })));
+}
+
+/** @param {{ probability: number, calibrated: boolean }} pair */
+function confidenceBadge({ probability, calibrated }) {
+  return calibrated === false ? overlapBadge(probability) : likelihoodBadge(probability);
 }
 
 /** @param {string} title @param {Node} content */

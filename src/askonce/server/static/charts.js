@@ -4,7 +4,7 @@ import { el, svg } from "./dom.js";
 /**
  * @typedef {{ name: string, tone: "one" | "two", values: number[] }} Series
  * @typedef {{ title: string, labels: string[], series: Series[], format: (value: number) => string,
- *   height?: number, fromZero?: boolean, best?: number, say?: (n: number) => string }} Chart
+ *   height?: number, fromZero?: boolean, best?: number, axis?: string, say?: (n: number) => string }} Chart
  *   `labels` are the ticks of the horizontal axis, `best` is the tick to highlight, `say` describes
  *   the values at a tick
  */
@@ -14,6 +14,7 @@ const LEFT = 44;
 const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 24;
+const AXIS = 16; // more, for the name of the axis
 const LABEL_WIDTH = 72;
 
 /** @param {Chart} chart */
@@ -47,15 +48,16 @@ function dataTable({ labels, series, format }) {
 
 /** @param {Chart} chart @param {number} width @param {HTMLElement} readout */
 function drawing(chart, width, readout) {
-  const { labels, series, format, best, height = HEIGHT } = chart;
+  const { labels, series, format, best, axis: axisName, height = HEIGHT } = chart;
+  const bottom = axisName ? BOTTOM + AXIS : BOTTOM;
   const axis = ticks(series.flatMap(({ values }) => values), chart.fromZero ?? false);
   const low = axis[0];
   const high = axis[axis.length - 1];
   const step = (width - LEFT - RIGHT) / Math.max(1, labels.length - 1);
   const x = (/** @type {number} */ n) => LEFT + n * step;
   const y = (/** @type {number} */ value) =>
-    TOP + (height - TOP - BOTTOM) * (1 - (value - low) / (high - low || 1));
-  const cursor = svg("line", { class: "cursor", y1: TOP, y2: height - BOTTOM, x1: -9, x2: -9 });
+    TOP + (height - TOP - bottom) * (1 - (value - low) / (high - low || 1));
+  const cursor = svg("line", { class: "cursor", y1: TOP, y2: height - bottom, x1: -9, x2: -9 });
   const picture = svg("svg", { class: "drawing", role: "img", width, height,
     viewBox: `0 0 ${width} ${height}`, "aria-label": `${chart.title}. ${say(chart, labels.length - 1)}`, on: { pointermove: point } },
   axis.map((value) => [
@@ -63,10 +65,11 @@ function drawing(chart, width, readout) {
     svg("text", { class: "tick tick-y", x: LEFT - 8, y: y(value) + 4 }, format(value)),
   ]),
   labelled(labels.length, width).map((n) =>
-    svg("text", { class: "tick", x: x(n), y: height - 6, "text-anchor": anchor(n, labels.length) }, labels[n])),
+    svg("text", { class: "tick", x: x(n), y: height - bottom + 18, "text-anchor": anchor(n, labels.length) }, labels[n])),
   series.map(({ tone, values }) => svg("path", { class: `line line-${tone}`, d: path(values, x, y) })),
   best === undefined ? null : series.map(({ tone, values }) =>
     svg("circle", { class: `best best-${tone}`, cx: x(best), cy: y(values[best]), r: 4 })),
+  axisName ? svg("text", { class: "tick", x: LEFT + (width - LEFT - RIGHT) / 2, y: height - 3, "text-anchor": "middle" }, axisName) : null,
   cursor);
 
   /** @param {PointerEvent} event */

@@ -10,13 +10,14 @@ const SPLITS = { dev: "Dev", test: "Test" };
  * @param {Record<string, Record<string, number>>} systems  system → metric → value
  * @param {number | undefined} queries  number of test questions
  * @param {string[]} stages  in service
+ * @param {string} task  what is ranked
  */
-export function figuresTable(split, systems, queries, stages) {
+export function figuresTable(split, systems, queries, stages, task) {
   const metrics = [...new Set(Object.values(systems).flatMap((figures) => Object.keys(figures)))];
   const serves = inService(systems, stages);
   const name = SPLITS[/** @type {keyof typeof SPLITS} */ (split)] ?? split;
   const label = queries ? `${name}, ${plural(queries, "question")}` : name;
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Metrics: ${label}` },
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Metrics: ${label}, ${task.toLowerCase()}` },
     el("table", { class: "figures" },
       el("caption", {}, label),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "System"),
@@ -26,20 +27,26 @@ export function figuresTable(split, systems, queries, stages) {
 }
 
 /**
- * The most important metric, as a sentence.
- * @param {Record<string, Record<string, number>>} systems @param {string[]} stages
+ * The most important metric on test, as a sentence with its interval and the number of questions.
+ * @param {{ figures: Record<string, Record<string, Record<string, number>>>, queries: Record<string, number>,
+ *   intervals?: Record<string, Record<string, [number, number]>> }} task
+ * @param {string[]} stages
  */
-export function comparison(systems, stages) {
+export function comparison({ figures, intervals, queries }, stages) {
+  const systems = figures.test ?? {};
   const name = inService(systems, stages);
   const [metric, value] = Object.entries(systems[name] ?? {})[0] ?? [];
   const bm25 = metric && systems.bm25?.[metric];
   if (!metric || bm25 === undefined || value === undefined) return null;
+  const interval = intervals?.test?.[name];
+  const between = interval ? ` (95 % interval ${decimal(interval[0], 3)} to ${decimal(interval[1], 3)})` : "";
+  const on = ` on ${plural(queries.test ?? 0, "test question")}`;
   if (name === "bm25") {
-    return el("p", { class: "headline" }, `BM25 was best on dev and is in service: ${metric} ${decimal(value, 3)}.`);
+    return el("p", { class: "headline" }, `BM25 was best on dev and is in service: ${metric} ${decimal(value, 3)}${between}${on}.`);
   }
   const gain = signed((100 * (value - bm25)) / (bm25 || 1), 0);
-  return el("p", { class: "headline" }, `${metric} `, el("strong", {}, decimal(value, 3)),
-    ` on dev, compared to ${decimal(bm25, 3)} for BM25: `,
+  return el("p", { class: "headline" }, `${metric} `, el("strong", {}, decimal(value, 3)), between, on,
+    `, compared to ${decimal(bm25, 3)} for BM25: `,
     el("strong", { class: value >= bm25 ? "good" : "bad" }, `${gain} %`));
 }
 

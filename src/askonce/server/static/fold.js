@@ -9,9 +9,10 @@ const LIST_ITEMS = 6;
  * @param {(Node | string)[]} label  of the button
  * @param {string} name  the class of button and content
  * @param {(container: HTMLElement) => void} open  fills the content, once
+ * @param {() => void} [opened]  called then, too
  * @returns {{ button: HTMLElement, content: HTMLElement }}
  */
-export function fold(label, name, open) {
+export function fold(label, name, open, opened = () => {}) {
   const id = freshId();
   const content = el("div", { class: `${name}-content`, id, hidden: true });
   const button = el("button", {
@@ -22,7 +23,9 @@ export function fold(label, name, open) {
   function toggle() {
     content.hidden = !content.hidden;
     button.setAttribute("aria-expanded", String(!content.hidden));
-    if (!content.hidden && !content.hasChildNodes()) open(content);
+    if (content.hidden || content.hasChildNodes()) return;
+    open(content);
+    opened();
   }
   return { button, content };
 }

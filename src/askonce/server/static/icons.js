@@ -4,6 +4,7 @@ import { svg } from "./dom.js";
 const PATHS = {
   accepted: "M3 8.5l3.2 3.2L13 4.8",
   answers: "M2.5 3.5h11v7h-6l-3 2.7v-2.7h-2z",
+  cross: "M4 4l8 8M12 4l-8 8",
   chevron: "M6 3.5L10.5 8 6 12.5",
   down: "M8 3v10M4 9l4 4 4-4",
   link: "M6.5 9.5l3-3M7 4.5l1.5-1.5a3 3 0 0 1 4.5 4L11.5 8.5M9 11.5L7.5 13A3 3 0 0 1 3 9L4.5 7.5",

@@ -1,10 +1,12 @@
 /** The model in service, its metrics compared to BM25, and the progress of training. */
 import { get } from "./api.js";
 import { announce, el } from "./dom.js";
+import { feedbackPart } from "./feedback-chart.js";
 import { comparison, figuresTable } from "./figures.js";
 import { count, date, duration, plural } from "./format.js";
 import { fill } from "./panel.js";
 import { inProgress } from "./status.js";
+import { reliability } from "./reliability.js";
 import { curves, trainingPart } from "./training.js";
 
 const EVERY = 10_000;
@@ -19,10 +21,12 @@ const STAGES = { bm25: "words (BM25)", vectors: "vectors", pair: "pair model" };
 /**
  * @typedef {{ encoder: string | null, pair: string | null, weights: Record<string, number>,
  *   labels: string, figures: Record<string, Record<string, Record<string, number>>>,
+ *   intervals: Record<string, Record<string, [number, number]>>,
  *   queries: Record<string, number>, history: import("./training.js").Epoch[], seconds: number }} Task
  * @typedef {{ current: string | null, created: string | null, status: import("./api.js").Status,
  *   tasks: { questions: Task | null, answers: Task | null },
- *   training: import("./training.js").Training | null }} Models
+ *   training: import("./training.js").Training | null,
+ *   feedback: import("./feedback-chart.js").Week[] }} Models
  */
 
 /** @param {HTMLElement} root @param {AbortSignal} signal */
@@ -71,6 +75,9 @@ function liveParts({ training, status }) {
   return [
     training && trainingPart(training),
     status.building && el("p", { class: "verdict verdict-unknown" }, inProgress(status.building)),
+    status.read !== null && el("p", { class: "read-share" },
+      `The teacher has read ${Math.floor(100 * status.read)} % of the posts.`,
+      status.read < 1 ? " Its student serves the others." : ""),
   ].filter((part) => part instanceof Node);
 }
 
@@ -79,7 +86,7 @@ function modelParts(models) {
   return [serving(models), ...TASKS.flatMap(([name, title]) => {
     const task = models.tasks[name];
     return task ? [taskPart(title, task)] : [];
-  })];
+  }), feedbackPart(models.feedback)];
 }
 
 /** @param {Models} models */
@@ -102,24 +109,29 @@ function taskPart(title, task) {
   const stages = Object.keys(task.weights).filter((stage) => task.weights[stage] > 0);
   return el("section", { class: "card", "aria-label": title },
     el("h2", {}, title),
-    comparison(task.figures.dev ?? {}, stages),
+    comparison(task, stages),
     el("p", { class: "small" }, origin(task)),
-    Object.entries(task.figures).map(([split, systems]) => {
-      const table = figuresTable(split, systems, task.queries[split], stages);
-      return split === "dev" ? table : el("details", { class: "numbers" },
-        el("summary", {}, `Metrics on ${split}`), table);
+    ["test", "dev"].filter((split) => task.figures[split]).map((split) => {
+      const table = figuresTable(split, task.figures[split], task.queries[split], stages, title);
+      return split === "test" ? table : el("details", { class: "numbers" },
+        el("summary", {}, "Metrics on dev, by which it was selected"), table);
     }),
     weightBar(task.weights),
+    task.figures.probability?.test && reliability(task.figures.probability.test),
     task.history.length > 1 && curves(task.history));
 }
 
-/** @param {Task} task */
-function origin({ labels, queries, seconds, encoder }) {
+/** What serves, and what of it was learnt from this archive. @param {Task} task */
+function origin({ labels, queries, seconds, encoder, pair }) {
   const from = LABELS[/** @type {keyof typeof LABELS} */ (labels)] ?? labels;
+  const stock = encoder?.startsWith("sentence:") ? encoder.slice(9) : null;
+  const learnt = [encoder && !stock ? "encoder" : "", pair ? "pair model" : ""].filter(Boolean).join(" and ");
   return [
-    encoder?.startsWith("sentence:") ? `Encoder ${encoder.slice(9)}` : "",
-    from && `Trained on ${from}`, queries.train ? plural(queries.train, "training question") : "",
-    seconds ? `in ${duration(seconds)}` : "",
+    stock && `Encoder ${stock} as published, not trained on this archive`,
+    learnt && from && `${learnt.charAt(0).toUpperCase()}${learnt.slice(1)} trained on ${from}`,
+    learnt && queries.train ? plural(queries.train, "training question") : "",
+    !encoder && !pair ? "Nothing that was trained gained on BM25" : "",
+    seconds ? `training took ${duration(seconds)}` : "",
   ].filter(Boolean).join(" · ");
 }
 

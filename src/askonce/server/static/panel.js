@@ -64,6 +64,9 @@ function showWaiting(container) {
     }, after));
 }
 
+/** Whether trying again cannot help, such as for a post that does not exist. @param {unknown} error */
+const lasting = (error) => error instanceof ApiError && [403, 404, 422].includes(error.status);
+
 /** @param {unknown} error @param {() => void} retry */
 function failure(error, retry) {
   const text = error instanceof Error ? error.message : String(error);
@@ -71,5 +74,5 @@ function failure(error, retry) {
   return el("div", { class: "notice failure", role: "alert" },
     icon("warning"),
     el("span", {}, text),
-    el("button", { type: "button", class: "quiet", on: { click: retry } }, "Try again"));
+    lasting(error) ? null : el("button", { type: "button", class: "quiet", on: { click: retry } }, "Try again"));
 }

@@ -4,7 +4,7 @@ import { el, freshId } from "./dom.js";
 
 const NAMES = {
   best: "Best (default)", bm25: "Words (BM25)", vectors: "Meaning (vectors)",
-  fused: "Words and meaning", pair: "Pair model",
+  fused: "Words and meaning", pair: "Pair model", typed: "As while typing",
 };
 
 /** @param {string} ranker */

@@ -1,17 +1,18 @@
 /** The URL holds what the page shows, so that it can be shared and the back button works. */
 
 /**
- * @typedef {{ view: "ask" | "compare" | "archive" | "model", q: string, post: string | null,
+ * @typedef {{ view: "ask" | "compare" | "archive" | "moderate" | "insights" | "model", q: string, post: string | null,
  *   ranker: string, votes: boolean, left: string, right: string,
- *   of: "questions" | "answers" }} Route
+ *   of: "questions" | "answers", tag: string, after: string, before: string,
+ *   answered: string, sort: string, page: number }} Route
  */
 
 /** @type {Route} */
 const HOME = {
-  view: "ask", q: "", post: null, ranker: "best", votes: false, left: "bm25", right: "best",
-  of: "questions",
+  view: "ask", q: "", post: null, ranker: "best", votes: true, left: "bm25", right: "best",
+  of: "questions", tag: "", after: "", before: "", answered: "", sort: "relevance", page: 1,
 };
-const VIEWS = ["ask", "compare", "archive", "model"];
+const VIEWS = ["ask", "compare", "archive", "moderate", "insights", "model"];
 
 /** @type {(route: Route) => void} */
 let changed = () => {};
@@ -19,7 +20,7 @@ let changed = () => {};
 /** The route of the current URL. @param {string} [search] @returns {Route} */
 export function currentRoute(search = location.search) {
   const given = new URLSearchParams(search);
-  /** @param {"q" | "ranker" | "left" | "right"} name */
+  /** @param {"q" | "ranker" | "left" | "right" | "tag" | "after" | "before" | "answered" | "sort"} name */
   const text = (name) => given.get(name) || HOME[name];
   const view = given.get("view") ?? "";
   return {
@@ -27,10 +28,13 @@ export function currentRoute(search = location.search) {
     q: text("q").trim(),
     post: given.get("post"),
     ranker: text("ranker"),
-    votes: given.get("votes") === "true",
+    votes: given.get("votes") !== "false",
     left: text("left"),
     right: text("right"),
     of: given.get("of") === "answers" ? "answers" : "questions",
+    tag: text("tag"), after: text("after"), before: text("before"),
+    answered: ["true", "false"].includes(text("answered")) ? text("answered") : "",
+    sort: text("sort"), page: Math.max(1, Math.min(40, Number.parseInt(given.get("page") ?? "1", 10) || 1)),
   };
 }
 
@@ -38,7 +42,7 @@ export function currentRoute(search = location.search) {
 export function address(route) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...HOME, ...route })) {
-    if (value && value !== HOME[/** @type {keyof Route} */ (name)]) query.set(name, String(value));
+    if (value !== null && value !== "" && value !== HOME[/** @type {keyof Route} */ (name)]) query.set(name, String(value));
   }
   return `?${query}`;
 }
@@ -46,13 +50,33 @@ export function address(route) {
 /** @param {Partial<Route>} route */
 export function go(route) {
   const next = address(route);
-  if (next !== (location.search || "?")) history.pushState(null, "", next);
+  if (next !== (location.search || "?")) {
+    remember();
+    const { view, q, post } = currentRoute();
+    history.pushState({ results: view === "ask" && !post && q !== "" && q === route.q }, "", next);
+  }
   changed(currentRoute());
+}
+
+/** Keep where the reader is, for the way back. */
+function remember() {
+  const hit = document.activeElement?.closest("[data-id]")?.getAttribute("data-id") ?? null;
+  history.replaceState({ ...history.state, scroll: scrollY, hit }, "");
+}
+
+/** After going back: scroll to where the reader was, and focus the result that was opened. */
+export function restorePosition() {
+  const { scroll, hit } = history.state ?? {};
+  if (scroll === undefined) return;
+  const opened = hit && document.querySelector(`[data-id="${CSS.escape(hit)}"] :is(button, a)`);
+  if (opened instanceof HTMLElement) opened.focus({ preventScroll: true });
+  scrollTo(0, scroll);
 }
 
 /** Call the listener now and whenever the URL changes. @param {(route: Route) => void} listener */
 export function onRoute(listener) {
   changed = listener;
+  history.scrollRestoration = "manual"; // results load after the way back
   addEventListener("popstate", () => listener(currentRoute()));
   document.addEventListener("click", follow);
   listener(currentRoute());

@@ -20,6 +20,8 @@ export function onStatus(listener, signal) {
   if (latest) listener(latest);
 }
 
+let timer = 0;
+
 /** Poll the status while the page is visible. @param {HTMLElement} container */
 export async function watchStatus(container) {
   if (!document.hidden) {
@@ -33,7 +35,8 @@ export async function watchStatus(container) {
     }
   }
   const busy = latest !== null && (!latest.ready || latest.building !== null);
-  setTimeout(watchStatus, busy ? EVERY_WHILE_BUSY : EVERY, container);
+  clearTimeout(timer);
+  timer = setTimeout(watchStatus, busy || latest === null ? EVERY_WHILE_BUSY : EVERY, container);
 }
 
 /** @param {Status} status */

@@ -37,11 +37,12 @@ export function suggestions(box, choose) {
 
   /** @param {Similar[]} similar */
   function show(similar) {
+    const chosen = hits[active]?.id; // stays chosen when a later answer replaces the list
     hits = similar;
     list.replaceChildren(...similar.map((hit, n) => option(hit, () => pick(n))));
     list.hidden = !similar.length;
     box.setAttribute("aria-expanded", String(!list.hidden));
-    mark(-1);
+    mark(similar.findIndex((hit) => hit.id === chosen));
   }
 
   /** @param {number} n  the option that Enter chooses; -1 for none */
@@ -91,6 +92,7 @@ export function suggestions(box, choose) {
   }
 
   box.addEventListener("input", () => {
+    mark(-1);
     clearTimeout(timer);
     timer = setTimeout(ask, DELAY);
   });

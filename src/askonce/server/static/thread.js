@@ -1,7 +1,7 @@
 /** A question and its answers, in full. */
 import { get } from "./api.js";
 import { el } from "./dom.js";
-import { acceptedFact, dateFact, facts, tagsFact, votesFact } from "./facts.js";
+import { acceptedFact, dateFact, facts, sourceFact, tagsFact, votesFact } from "./facts.js";
 import { plural } from "./format.js";
 import { notice } from "./panel.js";
 import { address } from "./route.js";
@@ -32,16 +32,17 @@ export function threadParts(thread, words) {
 export function wholeThread(thread, level) {
   const { post, answers } = thread;
   return el("article", { class: "whole-thread" },
-    el(`h${level}`, { class: "thread-title" }, post.title || "Untitled question"),
+    el(`h${level}`, { class: "thread-title", tabindex: -1 }, post.title || "Untitled question"),
     facts(votesFact(post.votes), el("span", { class: "fact" }, plural(answers.length, "answer")),
-      dateFact(post.created), tagsFact(post.tags)),
+      dateFact(post.created), sourceFact(post), tagsFact(post.tags)),
     threadParts(thread, []));
 }
 
 /** @param {FullPost} answer @param {string[]} words */
 function answerOf(answer, words) {
   return el("article", { class: answer.accepted ? "answer answer-accepted" : "answer" },
-    facts(answer.accepted ? acceptedFact() : null, votesFact(answer.votes), dateFact(answer.created)),
+    facts(answer.accepted ? acceptedFact() : null, votesFact(answer.votes), dateFact(answer.created),
+      sourceFact(answer)),
     quoted(answer.html, answer.body, words));
 }
 
@@ -51,10 +52,10 @@ function noAnswer({ duplicate_of: original }) {
 }
 
 /** @param {Thread} thread */
-function relations({ duplicate_of: original, duplicates }) {
+function relations({ duplicate_of: original, duplicate_of_title: title, duplicates }) {
   if (!original && !duplicates.length) return null;
   return el("p", { class: "relations" },
-    original && ["Marked as a duplicate of ", postLink(original, "an earlier question"), ". "],
+    original && ["Marked as a duplicate of ", postLink(original, title || original), ". "],
     duplicates.length > 0 && [
       "Duplicates: ",
       ...duplicates.flatMap(({ id, title }, n) => [n ? ", " : "", postLink(id, title || "untitled")]),

@@ -18,10 +18,10 @@ export function curves(history) {
   const values = history.map(({ dev }) => dev[metric]);
   const labels = history.map(({ epoch }) => String(epoch));
   return el("div", { class: "curves" },
-    lineChart({ title: `Dev ${metric} by epoch`, labels, best: values.indexOf(Math.max(...values)),
+    lineChart({ title: `Dev ${metric} by epoch`, axis: "epoch", labels, best: values.indexOf(Math.max(...values)),
       series: [{ name: metric, tone: "one", values }], format: (v) => decimal(v, 3),
       say: (n) => `Epoch ${labels[n]}: ${metric} ${decimal(values[n], 3)}` }),
-    lineChart({ title: "Training loss by epoch", labels,
+    lineChart({ title: "Training loss by epoch", axis: "epoch", labels,
       series: [{ name: "loss", tone: "two", values: history.map(({ loss }) => loss) }],
       format: (v) => decimal(v, 3), say: (n) => `Epoch ${labels[n]}: loss ${decimal(history[n].loss, 3)}` }));
 }

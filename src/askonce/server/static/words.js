@@ -1,5 +1,6 @@
 /** Texts of posts, with the words that matter highlighted. */
 import { el } from "./dom.js";
+import { pageOptions } from "./page-options.js";
 
 /**
  * @param {string} text
@@ -41,6 +42,7 @@ export function quoted(html, text, words = []) {
     // parsed in a separate document, where no image loads and no script runs
     const parsed = new DOMParser().parseFromString(html, "text/html");
     parsed.querySelectorAll("img").forEach((image) => image.replaceWith(imageLink(image)));
+    pageOptions().then(({ image_hosts: hosts }) => showImages(container, hosts));
     parsed.querySelectorAll("a[href]").forEach(openSafely);
     container.append(...parsed.body.childNodes);
   } else {
@@ -48,6 +50,17 @@ export function quoted(html, text, words = []) {
   }
   markWithin(container, words);
   return container;
+}
+
+/** Images from hosts that the operator allows, loaded when they come into view. @param {Element} root @param {string[]} hosts */
+function showImages(root, hosts) {
+  for (const link of root.querySelectorAll("a.picture")) {
+    const source = URL.canParse(/** @type {HTMLAnchorElement} */ (link).href) ? new URL(/** @type {HTMLAnchorElement} */ (link).href) : null;
+    if (source?.protocol === "https:" && hosts.includes(source.host)) {
+      link.replaceChildren(el("img", { src: source.href, alt: (link.textContent ?? "").replace(/^Image(: )?/, ""),
+        loading: "lazy", decoding: "async", referrerpolicy: "no-referrer" }));
+    }
+  }
 }
 
 /** Images become links, so that other sites are not told who reads what. @param {HTMLImageElement} image */

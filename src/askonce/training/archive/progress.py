@@ -53,7 +53,6 @@ class _Progress:
         self._lock = threading.Lock()
 
     def take(self, event: Event) -> None:
-        """Record an event; not every step is written."""
         match event:
             case Phase(text, task):
                 self._now = {"text": text, "history": []} | ({"task": task} if task else {})
@@ -66,7 +65,6 @@ class _Progress:
             self.write()
 
     def write(self) -> None:
-        """Write the file atomically."""
         with self._lock:
             self._written = time.monotonic()
             share = min(1.0, (self._written - self._begin) / self._seconds)

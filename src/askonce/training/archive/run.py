@@ -3,47 +3,64 @@
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from askonce.archive import Snapshot
 from askonce.errors import AskonceError, ConfigError, NotAnEncoder
+from askonce.key_encoders import SentenceKeys
 from askonce.models import MODELS
 from askonce.models.base import Encoder
-from askonce.ranking.manifest import Manifest, Serving, TaskName
-from askonce.teachers import MINILM, load_teacher
-from askonce.training.archive.calibrate import calibrate, weigh_votes
-from askonce.training.archive.candidates import (
-    PAIR,
-    TaskTraining,
+from askonce.ranking.manifest import SENTENCE, Manifest, Serving, TaskName
+from askonce.teachers import MINILM, STARTER, load_teacher
+from askonce.training.archive.candidates.encoders import (
     TrainedEncoder,
     encode_posts,
-    encoders,
-    train_pair,
+    own_encoders,
+    teacher_encoders,
+    train_student,
 )
-from askonce.training.archive.clock import Clock
-from askonce.training.archive.held_out import HeldOut
-from askonce.training.archive.labels import ArchiveLabels
-from askonce.training.archive.pools import make_tasks
-from askonce.training.archive.selection import (
+from askonce.training.archive.candidates.pair_model import train_pair
+from askonce.training.archive.candidates.recipes import DISTIL
+from askonce.training.archive.candidates.students import (
+    STUDENT,
+    learn_student,
+    plain,
+    student_texts,
+)
+from askonce.training.archive.candidates.task_training import Clock, TaskTraining
+from askonce.training.archive.candidates.teaching import (
+    default_teacher,
+    read_archive,
+    starter_serving,
+    unlabelled,
+)
+from askonce.training.archive.candidates.words import learn_words
+from askonce.training.archive.selection.calibrate import Calibrated, calibrate, weigh_votes
+from askonce.training.archive.selection.compare import (
+    EncoderComparison,
+    Selected,
+    Splits,
     longest_list,
     select_bm25,
     select_encoder,
     select_pair,
+    while_typing,
 )
-from askonce.training.archive.teaching import default_teacher, read_archive, unlabelled
-from askonce.training.archive.words import learn_words
+from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
+from askonce.training.archive.tasks.labels import ArchiveLabels
+from askonce.training.archive.tasks.pools import ArchiveTask, make_tasks
 from askonce.training.events import OnEvent, Phase
 
 WORDS = "words"
-READ_SHARE = 0.5  # of the time, for a teacher to read posts
+READ_SHARE = 0.4  # of the time, for a teacher to read posts
+FIRST_QUESTIONS = 300  # of dev, to compare the starter with BM25 before training
+STUDENT_SHARE = 0.25  # of what is left then, for a student to learn its space
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """How to train on an archive."""
-
     encoder: str | None = None  # a registered model, or a sentence-transformers model
     tasks: tuple[TaskName, ...] = ("questions", "answers")
     minutes: float = 10.0  # after which no epoch begins
@@ -57,8 +74,6 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of a training run."""
-
     folder: Path
     manifest: Manifest
     missing: Mapping[TaskName, str]  # why nothing was trained for a task
@@ -76,31 +91,67 @@ def train_snapshot(
     source = teacher_of(options.encoder)
     loaded = load_teacher(source) if source is not None else None  # an error before any work
     on_event(Phase("reading marks and votes"))
-    tasks, missing = make_tasks(ArchiveLabels.of(archive), options.tasks, options.seed)
+    labels = ArchiveLabels.of(archive)
+    tasks, missing = make_tasks(labels, options.tasks, options.seed)
     named = options.encoder is not None
     if not tasks and loaded is None and named:
         raise AskonceError("; ".join(missing.values()))
-    teacher = None
+    teacher, student = None, None
     if loaded is not None:
         on_event(Phase(f"reading posts with {source}"))
+        texts = student_texts(labels.archive, tasks.values(), DISTIL.texts, options.seed)
         seconds = READ_SHARE * clock.seconds
-        teacher = read_archive(loaded, tasks, archive, options.tasks, seconds, on_event)
+        teacher = read_archive(
+            loaded, tasks, archive, options.tasks, list(map(plain, texts)), seconds, on_event
+        )
+        on_event(Phase("learning the teacher's space"))
+        student = learn_student(
+            teacher,
+            texts,
+            labels.archive,
+            folder / STUDENT,
+            options.seed,
+            clock.part(STUDENT_SHARE),
+            on_event,
+        )
     servings: dict[TaskName, Serving] = {}
     if tasks:
         on_event(Phase("learning words"))
         datasets = [task.dataset for task in tasks.values()]
         words = learn_words(datasets, options.vectors, options.seed, folder / WORDS)
         runs = [
-            TaskTraining(name, task, words, folder / name, clock, options.seed, on_event, teacher)
+            TaskTraining(
+                name, task, words, folder / name, clock, options.seed, on_event, teacher, student
+            )
             for name, task in tasks.items()
         ]
         servings = _train_tasks(runs, archive, options.encoder)
-        _keep_only_used(folder, servings)
     if teacher is not None or not named:
-        servings |= {name: unlabelled(teacher, archive, name) for name in missing}
+        fast = STUDENT if student is not None else None
+        servings |= {name: unlabelled(teacher, archive, name, fast) for name in missing}
+    _keep_only_used(folder, servings)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)
     return Trained(folder, manifest, missing)
+
+
+def first_servings(archive: Snapshot, options: TrainOptions) -> dict[TaskName, Serving]:
+    """The starter beside BM25, to serve during training; BM25 alone where dev does not gain."""
+    tasks, missing = make_tasks(ArchiveLabels.of(archive), options.tasks, options.seed)
+    servings = {name: starter_serving(name) for name in missing}
+    return servings | {name: _first_serving(name, task) for name, task in tasks.items()}
+
+
+def _first_serving(name: TaskName, task: ArchiveTask) -> Serving:
+    dev, coder = HeldOut.of(task, "dev"), SentenceKeys(STARTER)
+    splits = {"dev": replace(dev, queries=dev.queries[:FIRST_QUESTIONS])}
+    keys = coder.candidate_keys(task.posts[: task.seen["dev"]])  # (N, K)
+    starter = EncodedPosts(STARTER, f"{SENTENCE}{STARTER}", coder, keys)
+    selected = select_encoder(splits, select_bm25(splits), [starter])
+    if selected.encoder is None:
+        return Serving()
+    fusion = selected.served.fusion
+    return replace(starter_serving(name), how=fusion.how, weights=fusion.weights)
 
 
 def _train_tasks(
@@ -124,33 +175,86 @@ def _train_task(
     reading = run.teacher.reading(run.task) if run.teacher else None
     task = run.teacher.known(run.task) if run.teacher and reading and reading.tried else run.task
     splits = {split: HeldOut.of(task, split) for split in ("dev", "test")}
-    tried = list(encoders(run, model, others))
-    encoded = (encode_posts(run, task, encoder) for encoder in tried)
-    selected = select_encoder(splits, select_bm25(splits), encoded)
+    tried, selected = _compare(run, task, splits, model, others)
     pair = train_pair(run, *longest_list(splits["dev"], selected))
     if pair is not None:
         run.say(f"measuring {pair.ranker.name}")
         selected = select_pair(splits, selected, pair.ranker)
-    served = [one for one in tried if selected.encoder and one.place == selected.encoder.place]
-    histories = [one.history for one in (*served, *tried)]
-    histories += [pair.progress.history[1:]] if pair else []
-    calibration, quality = calibrate(task, splits, selected)
+    served = [
+        one for one in tried if selected.encoder and one.location == selected.encoder.location
+    ]
+    histories = [one.history for one in served]
+    histories += [pair.progress.history[1:]] if pair is not None and selected.pair else []
+    calibrated = calibrate(task, splits, selected)
+    fast, selected = _fast(splits, tried, selected)
     serving = Serving(
-        encoder=selected.encoder.place if selected.encoder else None,
-        pair=f"{run.name}/{PAIR}" if selected.pair else None,
+        encoder=selected.encoder.location if selected.encoder else None,
+        fast=fast,
+        pair=pair.location if pair and selected.pair else None,
         how=selected.served.fusion.how,
         weights=selected.served.fusion.weights,
-        calibration=calibration,
+        calibration=calibrated.calibration,
+        floor=calibrated.floor,
+        close=calibrated.close,
         blend=weigh_votes(archive, task, splits["dev"], selected),
         labels=task.labels,
-        figures=selected.figures() | ({"probability": {"test": quality}} if quality else {}),
+        figures=selected.figures() | _quality(calibrated),
         intervals=selected.intervals(splits),
         queries={name: len(pools) for name, pools in task.dataset.splits.items()},
         history=tuple(next(filter(None, histories), ())),
         seconds=round(time.perf_counter() - begin, 1),
         teacher=reading,
     )
-    return serving, [one for one in tried if one.task == run.name and one.sides == 1]
+    own = [one for one in tried if one.task == run.name and one.sides == 1 and not one.space_of]
+    return serving, own
+
+
+def _compare(
+    run: TaskTraining,
+    task: ArchiveTask,
+    splits: Splits,
+    model: str | None,
+    others: Sequence[TrainedEncoder],
+) -> tuple[list[TrainedEncoder], Selected]:
+    """Every encoder that was tried, and what serves; those that need the least labels come first.
+
+    The student learns the space of the teacher or the adapter that is best until then.
+    """
+    comparison = EncoderComparison(splits, select_bm25(splits))
+    tried: list[TrainedEncoder] = []
+
+    def compare(encoder: TrainedEncoder) -> None:
+        tried.append(encoder)
+        comparison.add(encode_posts(run, task, encoder))
+
+    for encoder in teacher_encoders(run, model):
+        compare(encoder)
+    if tried:
+        best = comparison.best.location if comparison.best else None
+        space = next((one for one in tried if one.location == best), tried[0])
+        student = train_student(run, space)
+        if student is not None:
+            compare(student)
+    for encoder in (*own_encoders(run, model), *others):
+        compare(encoder)
+    return tried, comparison.selected
+
+
+def _fast(
+    splits: Splits, tried: Sequence[TrainedEncoder], selected: Selected
+) -> tuple[str | None, Selected]:
+    """The student in the space of the encoder that serves, and what is shown while typing."""
+    encoder = selected.encoder
+    for student in tried:
+        if encoder is not None and student.space_of == encoder.location:
+            typed = while_typing(splits, selected, student.coder)
+            systems = {**selected.systems, "while typing": typed}
+            return student.location, replace(selected, systems=systems)
+    return None, selected
+
+
+def _quality(calibrated: Calibrated) -> dict[str, dict[str, Mapping[str, float]]]:
+    return {"probability": {"test": calibrated.quality}} if calibrated.quality else {}
 
 
 def teacher_of(encoder: str | None) -> str | None:
@@ -171,8 +275,10 @@ def teacher_of(encoder: str | None) -> str | None:
 
 def _keep_only_used(folder: Path, servings: Mapping[TaskName, Serving]) -> None:
     """Remove models that do not serve, and checkpoints."""
-    used = {place for serving in servings.values() for place in (serving.encoder, serving.pair)}
-    for name in servings:
-        for model in (folder / name).glob("*"):
-            unused = f"{name}/{model.name}" not in used
-            shutil.rmtree(model if unused else model / "checkpoint", ignore_errors=True)
+    used = {path for serving in servings.values() for path in serving.models}
+    models = [f"{name}/{path.name}" for name in servings for path in (folder / name).glob("*")]
+    for model in (STUDENT, *models):
+        if model not in used:
+            shutil.rmtree(folder / model, ignore_errors=True)
+        for checkpoint in (folder / model).glob("*checkpoint"):
+            shutil.rmtree(checkpoint, ignore_errors=True)

@@ -38,7 +38,6 @@ class AdaptedTeacher:
 
     @property
     def parameters(self) -> int:
-        """Number of weights."""
         return self._teacher.parameters + sum(weight.numel() for weight in self._map.parameters())
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:

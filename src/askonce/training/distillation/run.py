@@ -1,28 +1,41 @@
-"""The stages of a student: an adapter if asked for, the texts, then the start of fine-tuning."""
+"""The stages of a student: an adapter if asked for, the texts, then the labels beside the teacher.
+
+A pair model has no space to learn: its teacher scores pairs, and only beside the labels.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lightning_fabric import Fabric
-
 from askonce.config import settings
+from askonce.errors import ConfigError
+from askonce.models import MODELS
+from askonce.models.base import Encoder
 from askonce.ranker import Ranker
+from askonce.teachers.starter import load_starter
 from askonce.teachers.teacher import Teacher
 from askonce.text.lexicon import Lexicon
+from askonce.training.cross_encoder import CrossSettings
 from askonce.training.distillation.adapted import AdaptedTeacher, open_teacher
-from askonce.training.distillation.beside import BesideTeacher
-from askonce.training.distillation.settings import AdapterSettings, DistilSettings
-from askonce.training.distillation.student import Texts, distil, first_words
+from askonce.training.distillation.beside import BesidePairTeacher, BesideTeacher
+from askonce.training.distillation.mined import with_mined
+from askonce.training.distillation.pair_teacher import PairTeacher
+from askonce.training.distillation.settings import (
+    AdapterSettings,
+    DistilSettings,
+    PairDistilSettings,
+)
+from askonce.training.distillation.student import Texts, distil, first_words, start_as
 from askonce.training.distillation.texts import archive_posts, read_beside, texts_of
 from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import FineTuning, Outcome, fit, train
+from askonce.training.fine_tuning import Beside, FineTuning, Outcome, fit, train
 from askonce.training.prepare import every_post, start_from, untrained
-from askonce.training.processes import alone
+from askonce.training.processes import Processes
 from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset
 
+TEACHER_DEV_POOLS = 100  # that choose the epoch of a cross-encoder
 ADAPTER = "adapter"  # its folder, inside that of the student
 
 
@@ -32,12 +45,12 @@ def distil_recipe(
     dataset: Dataset,
     folder: Path,
     on_event: OnEvent,
-    fabric: Fabric | None = None,
+    processes: Processes | None = None,
 ) -> tuple[Ranker, BesideTeacher]:
     """A student that has learnt its teacher's space, and the teacher to tune it beside."""
     config = settings(DistilSettings, table, "distil.")
     seed = recipe.train.seed
-    teacher = _teacher(recipe, config, dataset, folder / ADAPTER, on_event, fabric)
+    teacher = _teacher(recipe, config, dataset, folder / ADAPTER, on_event, processes)
     on_event(Phase("learning the teacher's space"))
     text = recipe.text
     posts = every_post(dataset)
@@ -48,22 +61,51 @@ def distil_recipe(
     vectors = first_words(texts.learnt, lexicon.vocabulary)
     options = {**recipe.options, **config.options}
     ranker = Ranker.create(recipe.model, lexicon, vectors, options, seed)
-    distil(ranker, texts, config, folder, seed, on_event, fabric)
-    return start_from(recipe, folder), BesideTeacher(teacher, config.kl, config.cosine)
+    if config.start == "starter":
+        start_as(ranker, load_starter())
+    distil(ranker, texts, config, folder, seed, on_event, processes)
+    return start_from(recipe, folder), _beside(recipe, teacher, config)
+
+
+def beside_cross_encoder(
+    recipe: Recipe, table: Mapping[str, Any], dataset: Dataset, on_event: OnEvent
+) -> tuple[Dataset, BesidePairTeacher]:
+    """The dataset with the mined texts, and the teacher of a pair model."""
+    config = settings(PairDistilSettings, table, "distil.")
+    source = recipe.train.negatives.source
+    if issubclass(MODELS[recipe.model], Encoder):
+        raise ConfigError(
+            f"distil.teacher = {config.teacher!r} scores pairs, but {recipe.model!r} is an "
+            "encoder; name a sentence encoder such as 'minilm'"
+        )
+    if source == "batch" or (config.mined and source != "all"):
+        raise ConfigError(
+            f"train.negatives.source = {source!r}; beside a cross-encoder choose 'pool' or 'all', "
+            "and 'all' for distil.mined"
+        )
+    tuning = CrossSettings(config.epochs, config.examples, dev_pools=TEACHER_DEV_POOLS)
+    watch, split = recipe.train.watch, recipe.train.split or dataset.train
+    on_event(Phase("reading pairs with the cross-encoder"))
+    teacher = PairTeacher(config.checkpoint, dataset, tuning, watch, on_event=on_event)
+    return with_mined(dataset, split, config.mined), BesidePairTeacher(teacher, config, on_event)
 
 
 def tune_student(
-    student: tuple[Ranker, BesideTeacher],
+    student: tuple[Ranker, Beside],
     recipe: Recipe,
     dataset: Dataset,
     folder: Path,
     on_event: OnEvent,
-    fabric: Fabric | None = None,
+    processes: Processes | None = None,
 ) -> Outcome:
     """Train a student of ``distil_recipe`` on the labels, beside its teacher."""
     ranker, beside = student
-    learner = FineTuning(ranker, dataset, recipe, folder, fabric or alone(), beside)
+    learner = FineTuning(ranker, dataset, recipe, folder, processes or Processes(), beside)
     return fit(learner, recipe.train, folder, on_event)
+
+
+def _beside(recipe: Recipe, teacher: Teacher, config: DistilSettings) -> BesideTeacher:
+    return BesideTeacher(teacher, config.kl, config.cosine, recipe.train.scale)
 
 
 def _teacher(
@@ -72,13 +114,13 @@ def _teacher(
     dataset: Dataset,
     folder: Path,
     on_event: OnEvent,
-    fabric: Fabric | None,
+    processes: Processes | None,
 ) -> Teacher:
     if config.adapter is None:
         return open_teacher(config.teacher)
     on_event(Phase("training the adapter of the teacher"))
     own = _adapter_recipe(recipe, config.teacher, config.adapter)
-    train(untrained(own, dataset, None, on_event), dataset, own, folder, on_event, fabric)
+    train(untrained(own, dataset, None, on_event), dataset, own, folder, on_event, processes)
     return AdaptedTeacher(folder)
 
 

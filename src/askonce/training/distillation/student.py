@@ -6,22 +6,24 @@ from typing import NamedTuple, cast
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 from torch.nn import functional as F
 
 from askonce.config import as_dict
 from askonce.errors import ConfigError
+from askonce.models.bag import Bag
 from askonce.models.base import Side
 from askonce.ranker import Ranker
+from askonce.teachers.starter import Starter
 from askonce.text.batch import Batch, TokenIds
 from askonce.text.vocabulary import UNK, Vocabulary
 from askonce.training.batches import shuffled
 from askonce.training.checkpoint import Progress, Record
+from askonce.training.distillation.beside import Bend, as_they_are
 from askonce.training.distillation.settings import DistilSettings
-from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
+from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
-from askonce.training.processes import alone
+from askonce.training.processes import Processes
 
 MOST_HELD_OUT = 1_000
 
@@ -55,6 +57,29 @@ def first_words(texts: Sequence[TokenIds], vocabulary: Vocabulary) -> np.ndarray
     return np.asarray(held.T @ (vectors - vectors.mean(0)) / np.maximum(count, 1), np.float32)
 
 
+def start_as(ranker: Ranker, starter: Starter) -> None:
+    """Let a bag begin with the words of the starter; words that it lacks keep theirs, scaled."""
+    model = ranker.model
+    if not isinstance(model, Bag):
+        raise ConfigError(f"distil.start = 'starter' is for the model 'bag', not {ranker.name!r}")
+    if starter.dim != model.words.dim:
+        raise ConfigError(
+            f"distil.start = 'starter' has vectors of {starter.dim} numbers, the teacher of "
+            f"{model.words.dim}; the starter's teacher is MiniLM"
+        )
+    rows, known = starter.contributions(ranker.lexicon.vocabulary.words)  # (k,), (k, D)
+    if not rows:
+        return
+    with torch.no_grad():
+        own = model.words.weight * model.weights[:, None]  # (V, D), what each word adds to a sum
+        taken = torch.from_numpy(known)
+        sizes = [part.norm(dim=1).mean() for part in (taken, own[rows])]
+        own *= sizes[0] / sizes[1].clamp_min(1e-6)
+        own[rows] = taken
+        model.words.weight.copy_(own)
+        model.weights.fill_(1.0)
+
+
 def distil(
     ranker: Ranker,
     texts: Texts,
@@ -62,12 +87,22 @@ def distil(
     folder: Path,
     seed: int = 1,
     on_event: OnEvent = ignore,
-    fabric: Fabric | None = None,
+    processes: Processes | None = None,
 ) -> Progress:
     """Teach the ranker's encoder; the folder gets the ranker of the best epoch. Resumes."""
-    learner = Distillation(ranker, texts, config, folder, seed, fabric or alone())
+    learner = Distillation(ranker, texts, config, folder, seed, processes)
+    return learn(learner, config, seed, on_event)
+
+
+def learn(
+    learner: "Distillation",
+    config: DistilSettings,
+    seed: int = 1,
+    on_event: OnEvent = ignore,
+    stop: Stop = lambda: False,
+) -> Progress:
     settings = EpochSettings(config.epochs, config.patience, seed)
-    return run_epochs(learner, settings, folder, on_event)
+    return run_epochs(learner, settings, learner.folder, on_event, stop)
 
 
 class Distillation(Learner[TokenIds]):
@@ -83,10 +118,11 @@ class Distillation(Learner[TokenIds]):
         config: DistilSettings,
         folder: Path,
         seed: int,
-        fabric: Fabric,
+        processes: Processes | None = None,
+        bend: Bend = as_they_are,
     ) -> None:
-        self.module, self.fabric = ranker.model, fabric
-        self._ranker, self._config, self._folder, self._seed = ranker, config, folder, seed
+        self.module, self.processes, self.folder = ranker.model, processes or Processes(), folder
+        self._ranker, self._config, self._seed, self._bend = ranker, config, seed, bend
         self._sides: tuple[Side, ...] = ("query",)
         if getattr(ranker.model.config, "sides", 1) == 2:
             self._sides = ("query", "candidate")
@@ -104,14 +140,14 @@ class Distillation(Learner[TokenIds]):
 
     def step(self, own: Sequence[TokenIds], batch: Sequence[TokenIds]) -> Loss:
         """1 - cosine of each text, and the squared error of the matrix of similarities."""
-        texts = Batch(own, self.fabric.device)
+        texts = Batch(own, self.processes.device)
         share = len(own) / len(batch)  # of the whole batch
         losses = [self._loss(texts, side) for side in self._sides]
         loss = sum(losses, torch.zeros(())) / len(losses)
         return Loss(loss * share, float(loss.detach()) * len(own), len(own))
 
     def _loss(self, texts: Batch, side: Side) -> Tensor:
-        target = texts.vectors  # (B, D)
+        target = self._bend(texts.vectors, side)  # (B, D)
         vectors = F.normalize(self._ranker.encoder.encode_side(texts, side), dim=-1)  # (B, D)
         error = vectors @ vectors.T - target @ target.T  # (B, B)
         away = 1 - (vectors * target).sum(1)  # (B,)
@@ -121,10 +157,12 @@ class Distillation(Learner[TokenIds]):
     def measure(self) -> Measurement:
         """Mean cosine to the teacher's vectors of the texts that are held out."""
         self._ranker.model.prepare()
+        encoder = self._ranker.encoder
         cosines = [
-            F.cosine_similarity(self._ranker.encoder.encode(texts), texts.vectors)
+            F.cosine_similarity(encoder.encode_side(texts, side), self._bend(texts.vectors, side))
+            for side in self._sides
             for texts in (
-                Batch(self._held_out[row : row + 256], self.fabric.device)
+                Batch(self._held_out[row : row + 256], self.processes.device)
                 for row in range(0, len(self._held_out), 256)
             )
         ]
@@ -132,9 +170,8 @@ class Distillation(Learner[TokenIds]):
         return Measurement(value, {"cosine": value})
 
     def save(self, record: Record) -> None:
-        """Save the ranker."""
         self._ranker.card = {"distilled cosine": round(record["cosine"], 4)}
-        self._ranker.save(self._folder)
+        self._ranker.save(self.folder)
 
 
 def need_same_length(ranker: Ranker, texts: Sequence[TokenIds]) -> None:

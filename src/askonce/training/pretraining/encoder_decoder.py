@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from askonce.config import as_dict
@@ -28,7 +27,7 @@ from askonce.training.pretraining.figures import (
 )
 from askonce.training.pretraining.pairs import pretraining_pairs
 from askonce.training.pretraining.plot import draw
-from askonce.training.processes import alone
+from askonce.training.processes import Processes
 from askonce.types import Dataset
 
 MODELS = ("rcnn", "lstm", "gru")  # section 4.2; the paper trains its CNN on labelled pairs only
@@ -45,11 +44,10 @@ class PretrainSettings:
     rate: float = 1e-3  # code; Adam
     l2: float = 1e-5  # code: λ Σ‖p‖
     patience: int = 8  # code: epochs without a better dev MRR before stopping
-    sampled: int = 0  # words of a sampled softmax while training; 0 uses the whole vocabulary
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1), ("sampled", 0)):
+        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} = {getattr(self, name)}; expected at least {least}")
 
@@ -60,7 +58,7 @@ def pretrain(
     settings: PretrainSettings,
     folder: Path,
     on_event: OnEvent = ignore,
-    fabric: Fabric | None = None,
+    processes: Processes | None = None,
     stop: Stop = lambda: False,
 ) -> list[Record]:
     """Train the ranker's encoder to generate titles; an interrupted run resumes.
@@ -69,10 +67,10 @@ def pretrain(
     ``pretraining.jsonl``, ``pretraining.png`` if matplotlib is installed, and
     ``pretraining-checkpoint/``. Returns the history.
     """
-    learner = TitleGeneration(ranker, dataset, settings, folder, fabric or alone())
+    learner = TitleGeneration(ranker, dataset, settings, folder, processes or Processes())
     loop = EpochSettings(settings.epochs, settings.patience, settings.seed)
     history = run_epochs(learner, loop, folder, on_event, stop).history
-    if learner.fabric.global_rank == 0 and importlib.util.find_spec("matplotlib"):
+    if learner.processes.global_rank == 0 and importlib.util.find_spec("matplotlib"):
         draw({ranker.name: history}, folder / "pretraining.png")
     return history
 
@@ -88,11 +86,11 @@ class TitleGeneration(Learner[Pair]):
         dataset: Dataset,
         settings: PretrainSettings,
         folder: Path,
-        fabric: Fabric,
+        processes: Processes,
     ) -> None:
         encoder = pretrainable(ranker)
         self._ranker, self._settings, self._folder = ranker, settings, folder
-        self.fabric, self._dataset_name = fabric, dataset.name
+        self.processes, self._dataset_name = processes, dataset.name
         pairs = pretraining_pairs(dataset, settings.seed)
         words = KnownWords(ranker.lexicon, encoder.config.body_words)
         self._train = words.examples(pairs.train)
@@ -105,7 +103,7 @@ class TitleGeneration(Learner[Pair]):
         self._constants = {"unigram_perplexity": unigram, "vocabulary": size}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
-            self.module: EncoderDecoder = EncoderDecoder(encoder, settings.sampled)
+            self.module: EncoderDecoder = EncoderDecoder(encoder)
         self._weights = [p for p in self.module.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam(self._weights, lr=settings.rate)
         self.identity = {
@@ -116,7 +114,7 @@ class TitleGeneration(Learner[Pair]):
 
     def batches(self, epoch: int) -> Sequence[Sequence[Pair]]:
         """Two batches for each batch of examples: their titles, then their bodies."""
-        size = self._settings.batch_size * self.fabric.world_size
+        size = self._settings.batch_size * self.processes.world_size
         examples = shuffled(
             self._train, size, lambda example: len(example.body), (self._settings.seed, epoch)
         )
@@ -127,7 +125,7 @@ class TitleGeneration(Learner[Pair]):
         sources, titles = zip(*own, strict=True)
         nll = self.module(self._view(sources), self._view(titles))
         loss = nll / len(batch)
-        if self.fabric.global_rank == 0:
+        if self.processes.global_rank == 0:
             loss = loss + self._penalty()
         words = sum(len(title) + 1 for title in titles)  # and the end of each
         return Loss(loss, float(nll.detach()), words)
@@ -139,7 +137,6 @@ class TitleGeneration(Learner[Pair]):
         return Measurement(dev["MRR"], {**figures, "dev": dev})
 
     def save(self, record: Record) -> None:
-        """Save the ranker; the decoder is in the checkpoint only."""
         self._ranker.card = {
             "pre-trained on": self._dataset_name,
             "epoch": record["epoch"],
@@ -149,7 +146,7 @@ class TitleGeneration(Learner[Pair]):
         self._ranker.save(self._folder)
 
     def _view(self, texts: Sequence[np.ndarray]) -> View:
-        return View.of(texts).to(self.fabric.device)
+        return View.of(texts).to(self.processes.device)
 
     def _penalty(self) -> Tensor:
         return self._settings.l2 * torch.stack([weight.norm() for weight in self._weights]).sum()

@@ -51,7 +51,6 @@ class KnownWords:
         return self(post.title) if post.title else self(post.body)[: self._body_words]
 
     def __call__(self, text: str) -> np.ndarray:
-        """The ids of the known words."""
         if text not in self._cache:
             ids = self._lexicon.vocabulary.encode(self._lexicon.words(text))
             self._cache[text] = ids[ids > UNK]
@@ -128,6 +127,5 @@ def last_states(encoder: QuestionEncoder, texts: Sequence[np.ndarray]) -> Tensor
 
 
 def _targets(examples: Sequence[EncodedExample]) -> np.ndarray:
-    """All words and ends of the targets."""
     end = np.array([PAD])
     return np.concatenate([part for example in examples for part in (example.target, end)])

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 
 from askonce.config import as_dict
 from askonce.errors import AskonceError, ConfigError
@@ -27,7 +26,7 @@ from askonce.training.checkpoint import Record, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, Phase, ignore
 from askonce.training.fine_tuning import OPTIMISERS, halved
-from askonce.training.processes import alone
+from askonce.training.processes import Processes
 from askonce.training.sampling import split_of
 from askonce.types import Dataset, Post, candidates
 
@@ -68,7 +67,7 @@ def pretrain_language_models(
     settings: LanguageModelSettings,
     folder: Path,
     on_event: OnEvent = ignore,
-    fabric: Fabric | None = None,
+    processes: Processes | None = None,
 ) -> list[Record]:
     """Train language models of queries and of candidates, without any label.
 
@@ -78,12 +77,12 @@ def pretrain_language_models(
     """
     if not isinstance(ranker.model, LanguageModelReader):
         raise ConfigError(f"{ranker.name!r} has no language models to train; cabin and elmo have")
-    fabric = fabric or alone()
+    processes = processes or Processes()
     texts = texts_to_read(dataset, settings.split or dataset.train)
     learners = []
     for side in SIDES:
         ids = [ranker.lexicon.numbers(post).text for post in texts[side]]
-        learners.append(LanguageModelling(ranker, ids, settings, side, folder, fabric))
+        learners.append(LanguageModelling(ranker, ids, settings, side, folder, processes))
     # here too, so that models that do not fit fail before any work
     ranker.model.load_language_models(*(learner.module for learner in learners))
     loop = EpochSettings(settings.epochs, settings.patience, settings.seed, settings.clip)
@@ -93,9 +92,9 @@ def pretrain_language_models(
         history += run_epochs(learner, loop, folder, on_event).history
     ranker.model.load_language_models(*(learner.best() for learner in learners))
     ranker.card = {"dataset": dataset.name, "pre-trained": "language models", **_best(history)}
-    if fabric.global_rank == 0:
+    if processes.global_rank == 0:
         ranker.save(folder)
-    fabric.barrier()
+    processes.barrier()
     return history
 
 
@@ -143,9 +142,9 @@ class LanguageModelling(Learner[np.ndarray]):
         settings: LanguageModelSettings,
         side: Side,
         folder: Path,
-        fabric: Fabric,
+        processes: Processes,
     ) -> None:
-        self.name, self.fabric = f"{side}-language-model", fabric
+        self.name, self.processes = f"{side}-language-model", processes
         self._settings, self._side = settings, side
         self._best = folder / f"{self.name}.safetensors"
         self._train, self._held_out = split_texts(texts, settings.held_out, settings.seed)
@@ -163,7 +162,7 @@ class LanguageModelling(Learner[np.ndarray]):
         }
 
     def batches(self, epoch: int) -> Sequence[Sequence[np.ndarray]]:
-        size = self._settings.batch_size * self.fabric.world_size
+        size = self._settings.batch_size * self.processes.world_size
         return shuffled(self._train, size, len, (self._settings.seed, epoch))
 
     def rate(self, epoch: int, step: int) -> float:
@@ -193,12 +192,11 @@ class LanguageModelling(Learner[np.ndarray]):
         save_weights(self._best, self.module.recurrence)
 
     def best(self) -> LanguageModel:
-        """The model with the recurrence of the best epoch."""
         load_weights(self._best, self.module.recurrence)
         return self.module
 
     def _losses(self, texts: Sequence[np.ndarray]) -> LanguageLosses:
-        return self.module.losses(View.of(texts).to(self.fabric.device))
+        return self.module.losses(View.of(texts).to(self.processes.device))
 
 
 def _best(history: Sequence[Record]) -> dict[str, str]:

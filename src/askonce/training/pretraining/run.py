@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.config import settings
+from askonce.errors import ConfigError
 from askonce.models.language_model import LanguageModelReader
 from askonce.ranker import Ranker
 from askonce.training.events import OnEvent
@@ -28,13 +29,18 @@ def pretrain_recipe(
     on_event: OnEvent,
 ) -> list[dict[str, Any]]:
     """CABIN and ELMo learn two language models, the question encoders an encoder-decoder."""
-    fabric = launched()
+    if recipe.text.vectors == "contextual":
+        raise ConfigError(
+            "text.vectors = 'contextual' come from a language model already; remove [pretrain] or "
+            "set pretrain=false, and for 'cabin' and 'elmo' model.freeze_lm=false"
+        )
+    processes = launched()
     ranker = untrained(recipe, dataset, vectors)
     if isinstance(ranker.model, LanguageModelReader):
         language = settings(LanguageModelSettings, table, "pretrain.")
-        return pretrain_language_models(ranker, dataset, language, folder, on_event, fabric)
+        return pretrain_language_models(ranker, dataset, language, folder, on_event, processes)
     config = settings(PretrainSettings, table, "pretrain.")
-    return pretrain(ranker, dataset, config, folder, on_event, fabric)
+    return pretrain(ranker, dataset, config, folder, on_event, processes)
 
 
 def initial_ranker(

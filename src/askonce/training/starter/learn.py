@@ -18,7 +18,7 @@ from askonce.training.batches import slices
 from askonce.training.checkpoint import Record, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, Phase, ignore
-from askonce.training.processes import alone
+from askonce.training.processes import Processes
 
 MATRIX = 5.0  # weight of the similarity matrix beside the cosine
 SENTENCE_WORDS = 3  # a shorter text is no sentence, and does not decide the epoch
@@ -119,9 +119,9 @@ class Bags:
     def batch(self, texts: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Rows and weights (T,), where each text starts (B,), and vectors (B, E)."""
         spans = [np.arange(self.starts[n], self.starts[n + 1]) for n in texts]
-        places = np.concatenate(spans)
+        positions = np.concatenate(spans)
         starts = np.cumsum([0, *map(len, spans[:-1])])
-        arrays = self.rows[places], self.weights[places], starts, self.vectors[list(texts)]
+        arrays = self.rows[positions], self.weights[positions], starts, self.vectors[list(texts)]
         rows, weights, offsets, vectors = map(torch.from_numpy, arrays)
         return rows, weights, offsets, vectors
 
@@ -141,8 +141,6 @@ def first_weights(bags: Bags, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class WordSum(nn.Module):
-    """Σ weight · vector over the words of a text."""
-
     def __init__(self, vectors: np.ndarray, weights: np.ndarray) -> None:
         super().__init__()
         self.words = nn.Embedding(len(vectors), vectors.shape[1], sparse=True)
@@ -166,7 +164,7 @@ class Distillation(Learner[int]):
     ) -> None:
         self.module: WordSum = module
         self.optimizer = torch.optim.SparseAdam(list(module.parameters()), lr=settings.rate)
-        self.fabric = alone()
+        self.processes = Processes()
         self.identity = {"texts": len(bags), "settings": repr(settings)}
         self._bags, self._settings, self._folder = bags, settings, folder
         sentences = np.flatnonzero(np.diff(bags.starts) >= SENTENCE_WORDS)

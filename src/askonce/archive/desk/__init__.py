@@ -1,0 +1,1 @@
+"""What operators and visitors add to an archive: feedback, decisions, searches, options."""

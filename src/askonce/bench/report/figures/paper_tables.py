@@ -1,0 +1,110 @@
+"""The papers' tables with our rows beside, and whether ours stand in the same order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from askonce.bench.report.blocks import Block, Table
+from askonce.bench.report.figures import add_figure
+from askonce.bench.report.published import PublishedTable, plain_name, published_tables
+from askonce.bench.report.results import Result, ResultTable, tables
+from askonce.evaluation import order_agreement
+
+LEAST = 4  # rows of a paper that make an order
+FAR = 0.05  # below its paper by more, a row is worth an explanation
+HEADER = ("model", "paper", "ours [95 %]", "seeds", "conditions that differ")
+ABOUT = (
+    "Numbers as the papers print them, and ours with the 95 % interval over questions. A number "
+    f"whose conditions differ from ours compares nothing. ▼ more than {FAR} below the paper. "
+    "Cited only: features of another lab's pipeline, and models read in another way than ours."
+)
+ORDER_HEADER = ("paper", "rows", "τ [95 %]", "p")
+ORDER = (
+    "Kendall's τ between the order of our rows and that of a paper: 1 is the same order, 0 no "
+    "relation, -1 the reverse. The interval (bootstrap over questions) says how much other "
+    "questions could change our order. The papers' numbers are taken as printed, whatever their "
+    "conditions; the random row is left out."
+)
+
+
+class Number(NamedTuple):
+    """One row of a paper's table."""
+
+    name: str
+    value: float
+    metric: str
+    part: PublishedTable
+
+
+Results = Mapping[str, Sequence[Result]]  # by name without changes that are conditions
+
+
+@add_figure("paper-tables", tables)
+def paper_tables(table: ResultTable) -> list[Block]:
+    results: dict[str, list[Result]] = {}
+    for result in table.results:
+        results.setdefault(plain_name(result.model), []).append(result)
+    rows: list[list[str]] = []
+    orders: list[list[str]] = []
+    for heading, numbers in _by_paper(table).items():
+        if any(number.name in results for number in numbers):
+            rows.append([heading])
+            rows += [_row(n, results) for n in sorted(numbers, key=lambda n: n.value)]
+            orders += _order(heading, numbers, results)
+    where = f"{table.dataset} {table.split}"
+    blocks: list[Block] = [Table(f"Papers' tables: {where}", ABOUT, HEADER, rows)] if rows else []
+    blocks += [Table(f"Papers' order: {where}", ORDER, ORDER_HEADER, orders)] if orders else []
+    return blocks
+
+
+def _by_paper(table: ResultTable) -> dict[str, list[Number]]:
+    """What the papers print on these questions, by paper, table, training set and metric."""
+    numbers: dict[str, list[Number]] = {}
+    for part in published_tables():
+        if part.dataset == table.dataset and part.protocol in (None, table.results[0].protocol):
+            metric = table.metric if table.metric in part.metrics else part.metrics[-1]
+            trained = f", trained on {part.train}" if part.train else ""
+            heading = f"{part.source}{trained}: {metric}"
+            numbers.setdefault(heading, []).extend(_numbers(part, metric))
+    return numbers
+
+
+def _numbers(part: PublishedTable, metric: str) -> Iterator[Number]:
+    column = part.metrics.index(metric)
+    for name, values in (*part.rows.items(), *part.cited.items()):
+        yield Number(name, values[column], metric, part)
+
+
+def _ours(number: Number, results: Results) -> Result | None:
+    """Of several rows of a model the one whose conditions are most like the paper's."""
+    conditions, named = number.part.conditions, results.get(number.name, ())
+    return min(named, key=lambda result: len(conditions.unlike(result.conditions)), default=None)
+
+
+def _row(number: Number, results: Results) -> list[str]:
+    result = _ours(number, results)
+    if result is None:
+        missing = "cited only" if number.name in number.part.cited else "not run"
+        return [number.name, f"{number.value:.3f}", missing, "–", "–"]
+    estimate = result.estimates[number.metric]
+    bounds = estimate.interval
+    interval = f" [{bounds.low:.3f}–{bounds.high:.3f}]" if bounds else ""
+    mark = " ▼" if number.value - estimate.mean > FAR else ""
+    unlike = ", ".join(number.part.conditions.unlike(result.conditions)) or "–"
+    ours = f"{estimate.mean:.3f}{interval}{mark}"
+    return [result.model, f"{number.value:.3f}", ours, str(result.seeds), unlike]
+
+
+def _order(heading: str, numbers: Sequence[Number], results: Results) -> list[list[str]]:
+    """How far our rows stand in the order of this paper."""
+    published, values = {}, {}
+    for number in numbers:
+        result = _ours(number, results)
+        if result is not None and number.name != "random":
+            published[number.name] = number.value
+            values[number.name] = result.by_query(number.metric)
+    if len(published) < LEAST:
+        return []
+    agreement = order_agreement(published, values)
+    low, high = agreement.interval.low, agreement.interval.high
+    tau = f"{agreement.tau:.2f} [{low:.2f}–{high:.2f}]"
+    return [[heading, str(len(published)), tau, f"{agreement.p:.3f}"]]

@@ -1,0 +1,58 @@
+"""Dev figures by epoch of every trained cell, and whether its training ended too early."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from askonce.bench.store import Store, StoredCell
+
+RISE = 0.005  # over the last epochs; smaller differences on dev are noise
+LAST = 3  # epochs over which a rise is measured
+
+
+def histories(store: Store) -> list[dict[str, Any]]:
+    """One entry per trained cell: the metric it watched, its limit of epochs, dev by epoch."""
+    return [
+        {
+            "dataset": cell.dataset,
+            "model": cell.model,
+            "seed": cell.seed,
+            "metric": watched(cell),
+            "limit": limit(cell),
+            "dev": [round(value, 4) for value in dev(cell)],
+        }
+        for dataset in store.datasets()
+        for cell in store.cells(dataset)
+        if cell.kind == "trained" and cell.curve()
+    ]
+
+
+def ended_early(cell: StoredCell) -> bool:
+    """Whether a stored cell reached its limit of epochs while dev still rose."""
+    return still_rising(dev(cell), limit(cell)) and not cell.settings.get("quick", False)
+
+
+def still_rising(values: Sequence[float], limit: int) -> bool:
+    """Whether a run of ``limit`` epochs is best at its end and rose in its last epochs.
+
+    ``values`` are those on dev from epoch 0 on, which is before training.
+    """
+    if len(values) <= max(limit, LAST):
+        return False  # patience ended it, or there is nothing to compare with
+    end = max(values[-2:])
+    return end == max(values) and end - values[-1 - LAST] > RISE
+
+
+def dev(cell: StoredCell) -> list[float]:
+    return [float(record["dev"][watched(cell)]) for record in cell.curve()]
+
+
+def watched(cell: StoredCell) -> str:
+    return str(_train(cell).get("watch", "MAP"))
+
+
+def limit(cell: StoredCell) -> int:
+    return int(_train(cell).get("epochs", 0))
+
+
+def _train(cell: StoredCell) -> dict[str, Any]:
+    return dict(cell.settings.get("row", {}).get("recipe", {}).get("train", {}))

@@ -1,0 +1,1 @@
+"""What `askonce serve` runs."""

@@ -1,0 +1,96 @@
+"""phpBB 3: the SQL dump of its MySQL database."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from html import unescape
+
+from askonce.data import formats
+from askonce.data.formats.sources import display_name, web_address
+from askonce.data.formats.sql import SqlRow
+from askonce.data.forums import IMPORTERS, Record, Source, converted_dump, host_of, iso_date
+from askonce.text.html import html_to_text
+from askonce.types import Post
+
+_WHAT = "an SQL dump of a phpBB database, .gz or not"
+_TABLES = ("posts", "topics", "users")
+# the text of 3.2 and later is XML whose <s> and <e> hold the BBCode that readers do not see
+_UNSEEN = re.compile(r"<(s|e)>[^<]*+</\1>")
+_QUOTE = re.compile(r"<QUOTE\b.*?</QUOTE>|\[quote\b.*?\[/quote[^\]]*\]", re.DOTALL | re.IGNORECASE)
+_BBCODE = re.compile(r"\[/?[a-z*]+(?:=[^\]\n]*)?(?::[a-z0-9:]+)?\]", re.IGNORECASE)
+
+
+@dataclass
+class _Known:
+    names: dict[str, str] = field(default_factory=dict)  # of users, by id
+    first: dict[str, str] = field(default_factory=dict)  # topic -> its first post
+    titles: dict[str, str] = field(default_factory=dict)
+
+
+@IMPORTERS.add("phpbb")
+def read(source: Source) -> Iterator[Record]:
+    """A mysqldump of phpBB 3: the first post of a topic is a question, the others answer it.
+
+    Quotations and BBCode are left out, as are posts that are not approved. The dump is read twice,
+    first for topics and names. ``site`` is the forum's address, for links.
+    """
+    known = _Known()
+    yield from converted_dump(
+        source, _WHAT, _TABLES, partial(_learn, known), partial(_posts, known, source)
+    )
+
+
+def _learn(known: _Known, row: SqlRow) -> None:
+    table, values = row[0], row[1].values
+    if table.endswith("users") and "username" in values:
+        known.names[str(values.get("user_id"))] = unescape(str(values["username"]))
+    elif table.endswith("topics") and "topic_first_post_id" in values:
+        topic = str(values.get("topic_id"))
+        known.first[topic] = str(values["topic_first_post_id"])
+        known.titles[topic] = unescape(str(values.get("topic_title") or ""))
+
+
+def _posts(known: _Known, source: Source, row: SqlRow) -> list[Post]:
+    table, record = row
+    values = record.values
+    if not table.endswith("posts") or "post_text" not in values:
+        return []
+    if values.get("post_visibility", values.get("post_approved", "1")) != "1":
+        return []
+    number, topic = record.text("post_id"), record.text("topic_id")
+    if topic not in known.first:
+        raise record.error(f"topic {topic} in the dump", "none")
+    is_question = known.first[topic] == number
+    site = source.address
+    user = values.get("poster_id")
+    name = known.names.get(str(user))
+    shown = f"t={topic}" if is_question else f"p={number}#p{number}"
+    profile = f"{site}/memberlist.php?mode=viewprofile&u={user}"
+    return [
+        Post(
+            id=f"t{topic}" if is_question else f"p{number}",
+            title=known.titles[topic] if is_question else "",
+            body=_text(str(values["post_text"]), source.code),
+            kind="question" if is_question else "answer",
+            parent=None if is_question else f"t{topic}",
+            created=iso_date(_seconds(record)),
+            url=f"{site}/viewtopic.php?{shown}" if site else None,
+            author=display_name(name) or display_name(values.get("post_username")),
+            author_url=web_address(profile) if site and name else None,
+            site=host_of(site),
+        )
+    ]
+
+
+def _text(text: str, code: bool) -> str:
+    """The words of a post: BBCode of 3.0, or the XML of later versions."""
+    text = _UNSEEN.sub("", _QUOTE.sub("\n", text))
+    return html_to_text(_BBCODE.sub("", text).replace("\n", "<br>"), code)
+
+
+def _seconds(row: formats.Record) -> int:
+    value = row.values.get("post_time") or "0"
+    if not str(value).isdigit():
+        raise row.error("'post_time': seconds since 1970", value)
+    return int(value)

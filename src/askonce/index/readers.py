@@ -1,0 +1,75 @@
+"""One index, two readers: a fast encoder and a slow, better one whose keys are in the same space.
+
+A post is found by the fast reader's key at once; the slow reader's key replaces it when there is
+time. Queries may be read by either.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from askonce.index.base import KeyEncoder
+from askonce.types import Post
+
+SHORT_WORDS = 64  # of queries that the slow reader takes; longer ones would keep people waiting
+THEN = " then "  # between the names of two readers
+Known = Callable[[Sequence[str]], Sequence[bool]]  # which texts the slow reader has read before
+
+
+class TwoReaders:
+    """A KeyEncoder of two: ``fast`` for typing and new posts, ``slow`` for what it has read."""
+
+    def __init__(self, fast: KeyEncoder, slow: KeyEncoder, known: Known) -> None:
+        self.fast, self.slow, self._known = fast, slow, known
+        self.name = f"{fast.name}{THEN}{slow.name}"
+        self.ranker: Any = fast.ranker  # it weighs words
+
+    def query_keys(self, texts: Sequence[str]) -> np.ndarray:
+        """By the slow reader where that is quick: short texts, and those that it has read."""
+        known = self._known(texts)
+        slow = [
+            old or len(text.split()) <= SHORT_WORDS for old, text in zip(known, texts, strict=True)
+        ]
+        return _merged(np.array(slow, bool), texts, self.slow.query_keys, self.fast.query_keys)
+
+    def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
+        return self.first_keys(posts)[0]
+
+    def first_keys(self, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
+        """Keys (n, K) that are made at once, and which of them are the slow reader's (n,)."""
+        read = np.array(self._known([post.text for post in posts]), dtype=bool)
+        keys = _merged(read, posts, self.slow.candidate_keys, self.fast.candidate_keys)
+        return keys, read
+
+
+def first_keys(coder: KeyEncoder, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
+    """Keys (n, K) of new posts, and which of them are final (n,)."""
+    if isinstance(coder, TwoReaders):
+        return coder.first_keys(posts)
+    return coder.candidate_keys(posts), np.ones(len(posts), dtype=bool)
+
+
+def query_keys(coder: KeyEncoder, texts: Sequence[str], typing: bool = False) -> np.ndarray:
+    """Keys (n, K) of queries; while a question is being typed, the fast reader's."""
+    if typing and isinstance(coder, TwoReaders):
+        return coder.fast.query_keys(texts)
+    return coder.query_keys(texts)
+
+
+def _merged(
+    slow: np.ndarray,
+    items: Sequence[Any],
+    by_slow: Callable[[Sequence[Any]], np.ndarray],
+    by_fast: Callable[[Sequence[Any]], np.ndarray],
+) -> np.ndarray:
+    """Keys (n, K) by one reader where ``slow`` (n,) says so, by the other elsewhere."""
+    rows: tuple[list[int], list[int]] = ([], [])
+    for row, own in enumerate(slow.tolist()):
+        rows[0 if own else 1].append(row)
+    keys = [
+        read([items[row] for row in own])
+        for read, own in zip((by_slow, by_fast), rows, strict=True)
+        if own or not items
+    ]
+    return np.concatenate(keys)[np.argsort(rows[0] + rows[1])]

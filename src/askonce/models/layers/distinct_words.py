@@ -1,0 +1,62 @@
+"""The words of many texts, each distinct word once, and windows over the texts in one long row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from askonce.text.batch import TokenIds
+from askonce.text.vocabulary import PAD
+
+_EMPTY = np.array([PAD], dtype=np.int64)  # an empty text is one zero word, as in a ``View``
+
+
+def codes_of(text: TokenIds) -> np.ndarray:
+    """The words of a text; at least one."""
+    return text.text if text.length else _EMPTY
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctWords:
+    """C texts with N words, U of them distinct."""
+
+    codes: np.ndarray  # (U,), sorted
+    rows: np.ndarray  # (N,), of each word in ``codes``
+    lengths: np.ndarray  # (C,)
+    device: torch.device | str = "cpu"
+
+    @classmethod
+    def of(cls, texts: Sequence[TokenIds], device: torch.device | str) -> "DistinctWords":
+        words = [codes_of(text) for text in texts]
+        codes, rows = np.unique(np.concatenate(words), return_inverse=True)
+        return cls(codes, rows, np.fromiter(map(len, words), np.int64, len(words)), device)
+
+    @cached_property
+    def texts(self) -> np.ndarray:
+        """The text of each word (N,)."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def rows_at(self, offset: int) -> Tensor:
+        """The row (N,) of the word at an offset from each word; U outside of its text."""
+        if offset == 0:
+            return torch.from_numpy(self.rows).to(self.device)
+        rows = np.full_like(self.rows, len(self.codes))
+        here = slice(0, -offset) if offset > 0 else slice(-offset, None)
+        there = slice(offset, None) if offset > 0 else slice(0, offset)
+        same = self.texts[here] == self.texts[there]
+        rows[here][same] = self.rows[there][same]
+        return torch.from_numpy(rows).to(self.device)
+
+    def maximum(self, values: Tensor) -> Tensor:
+        """The maximum over the words of each text: (N, D) to (C, D)."""
+        return torch.stack([part.amax(0) for part in torch.split(values, self.lengths.tolist())])
+
+    def present(self) -> np.ndarray:
+        """Which text has which word (C, U); an empty text has none."""
+        present = np.zeros((len(self.lengths), len(self.codes)), dtype=bool)
+        present[self.texts, self.rows] = True
+        present[:, self.codes == PAD] = False
+        return present

@@ -1,0 +1,155 @@
+/** A moderator's desk: likely duplicates, likely answers, questions asked again and again. */
+import { get, post, remove } from "./api.js";
+import { announce, el } from "./dom.js";
+import { dateFact, facts, likelihoodBadge, overlapBadge, votesFact } from "./facts.js";
+import { fold } from "./fold.js";
+import { plural } from "./format.js";
+import { fill, notice } from "./panel.js";
+import { postLink } from "./thread.js";
+
+/**
+ * @typedef {{ id: string, title: string, text: string, votes: number | null, answers: number,
+ *   created: string | null }} DeskPost
+ * @typedef {{ question: DeskPost, original: DeskPost, probability: number, calibrated: boolean }} Pair
+ * @typedef {{ question: DeskPost, answer: DeskPost, answered: DeskPost }} Answered
+ * @typedef {{ original: DeskPost, duplicates: DeskPost[] }} Again
+ * @typedef {"duplicate" | "related" | "dismiss" | "merge"} Kind
+ * @typedef {{ number: number, kind: Kind, source: string, target: string, moved: string[],
+ *   made: string }} Decision
+ * @typedef {{ duplicates: Pair[], answers: Answered[], asked_again: Again[],
+ *   decisions: Decision[] }} Desk
+ */
+
+const DONE = { duplicate: "Marked as a duplicate", related: "Linked", dismiss: "Dismissed", merge: "Merged" };
+
+/** @param {HTMLElement} root */
+export function moderationView(root) {
+  const body = el("div", { class: "results" });
+  root.append(el("div", { class: "page-head" }, el("h1", {}, "Moderate"),
+    el("p", { class: "lead" }, "Likely duplicates, unanswered questions with a likely answer, and your real FAQ.")), body);
+  const load = () => fill(body, (signal) => get("moderation", {}, signal), (desk) => deskParts(desk, load));
+  return () => {
+    document.title = "Moderate – Askonce";
+    load();
+  };
+}
+
+/** @param {Desk} desk @param {() => void} reload */
+function deskParts(desk, reload) {
+  return [
+    section("Likely duplicates", desk.duplicates.map((pair) => duplicateCard(pair)),
+      "No likely duplicates among the newest questions."),
+    section("Unanswered questions with a likely answer", desk.answers.map((one) => answerCard(one)),
+      "No unanswered question has a likely answer."),
+    section("Asked again and again: your real FAQ", desk.asked_again.map(againCard),
+      "No question is marked as a duplicate yet."),
+    section("Latest decisions", desk.decisions.map((decision) => decisionRow(decision, reload)), "None yet."),
+  ];
+}
+
+/** @param {string} title @param {Node[]} items @param {string} none */
+function section(title, items, none) {
+  return el("section", { class: "desk", "aria-label": title }, el("h2", {}, title,
+    items.length > 0 && el("span", { class: "tally" }, items.length)),
+  items.length ? el("ul", { class: "desk-list" }, items.map((item) => el("li", {}, item))) : notice(none));
+}
+
+/** @param {Pair} pair */
+function duplicateCard({ question, original, probability, calibrated }) {
+  return card([question, original], ["Newer question", "Older question"],
+    facts(calibrated ? likelihoodBadge(probability) : overlapBadge(probability)),
+    [["duplicate", "Mark as duplicate", question.id, original.id],
+      ["merge", "Merge answers", question.id, original.id],
+      ["dismiss", "Not a duplicate", question.id, original.id]]);
+}
+
+/** @param {Answered} proposal */
+function answerCard({ question, answer, answered }) {
+  return card([question, { ...answer, title: answered.title }], ["Unanswered question", "Likely answer, given to"],
+    null,
+    [["related", "Link to this answer", question.id, answered.id],
+      ["dismiss", "Not an answer", question.id, answer.id]]);
+}
+
+/** @typedef {[Kind, string, string, string]} Action  kind, label, source, target */
+
+/**
+ * Both texts beside each other, and what can be done.
+ * @param {[DeskPost, DeskPost]} posts @param {[string, string]} names @param {Node | null} about
+ * @param {Action[]} actions
+ */
+function card(posts, names, about, actions) {
+  const status = el("p", { class: "small", role: "status" });
+  const buttons = el("div", { class: "actions" });
+  const article = el("article", { class: "hit desk-card" }, about,
+    el("div", { class: "beside" }, posts.map((one, n) => el("div", { role: "group", "aria-label": names[n] },
+      el("p", { class: "small" }, names[n]),
+      el("h3", {}, postLink(one.id, one.title)),
+      el("p", { class: "desk-text" }, one.text),
+      facts(votesFact(one.votes), one.answers ? el("span", { class: "fact" }, plural(one.answers, "answer")) : null,
+        dateFact(one.created))))),
+    buttons, status);
+
+  function offer() {
+    article.classList.remove("settled");
+    buttons.replaceChildren(...actions.map((action) => button(action[1], () => carryOut(action))));
+  }
+
+  /** @param {Action} action */
+  async function carryOut([kind, , source, target]) {
+    await attempt(status, async () => {
+      /** @type {Decision} */
+      const { number } = await post("decisions", { kind, source, target });
+      article.classList.add("settled");
+      status.textContent = `${DONE[kind]}.`;
+      announce(status.textContent);
+      const back = button("Undo", () => attempt(status, async () => {
+        await remove(`decisions/${number}`);
+        status.textContent = "";
+        announce("Undone.");
+        offer();
+        /** @type {HTMLElement} */ (buttons.firstElementChild).focus();
+      }));
+      buttons.replaceChildren(back);
+      back.focus();
+    });
+  }
+  offer();
+  return article;
+}
+
+/** @param {Again} group */
+function againCard({ original, duplicates }) {
+  const list = fold([`${plural(duplicates.length, "duplicate")}`], "again", (container) => {
+    container.append(el("ul", {}, duplicates.map(({ id, title }) => el("li", {}, postLink(id, title)))));
+  });
+  return el("article", { class: "hit" },
+    el("h3", {}, postLink(original.id, original.title)),
+    facts(el("span", { class: "fact" }, `asked ${duplicates.length + 1} times`),
+      el("span", { class: "fact" }, original.answers ? plural(original.answers, "answer") : "no answers yet")),
+    el("div", { class: "actions" }, list.button), list.content);
+}
+
+/** @param {Decision} decision @param {() => void} reload */
+function decisionRow({ number, kind, source, target, moved, made }, reload) {
+  const status = el("span", { class: "small", role: "status" });
+  return el("p", { class: "decision" }, `${DONE[kind]}: `, postLink(source, source), " and ", postLink(target, target),
+    moved.length > 0 && `, ${plural(moved.length, "answer")} moved`, " ", dateFact(made), " ",
+    button("Undo", () => attempt(status, async () => {
+      await remove(`decisions/${number}`);
+      announce("Undone.");
+      reload();
+    })), status);
+}
+
+/** @param {string} text @param {() => void} press */
+const button = (text, press) => el("button", { type: "button", class: "quiet", on: { click: press } }, text);
+
+/** Show an error beside what was pressed. @param {HTMLElement} status @param {() => Promise<void>} act */
+async function attempt(status, act) {
+  try {
+    await act();
+  } catch (error) {
+    status.textContent = error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,184 @@
+"""How the HTTP services of forums page what has changed.
+
+A feed reads one page from a position, a JSON object that it alone understands, and returns the
+page with the position after it. Pages are asked for by change time: what moves while we read comes
+again, and nothing is skipped.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from askonce.data import formats
+from askonce.data.formats.posts import from_json
+from askonce.data.forums import Record, Source, converted, discourse, github, zendesk
+from askonce.errors import UnknownName
+from askonce.registry import nearest
+from askonce.sync.http import Client, Gone, SyncError
+
+Position = dict[str, Any]
+LIMIT = 100  # items per page
+
+
+@dataclass
+class Page:
+    """What a page holds, the position after it, and whether there is more to read now."""
+
+    position: Position
+    more: bool
+    records: list[Record] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address that is followed, and the options of its import."""
+
+    url: str
+    source: Source
+
+    def record(self, path: str, values: dict[str, Any]) -> formats.Record:
+        return formats.Record(Path(path), None, values)
+
+
+Feed = Callable[[Client, Address, Position], Page]
+
+
+def changes(client: Client, address: Address, position: Position) -> Page:
+    """Pages ``{"posts", "links", "deleted", "more"}``, oldest change first, from a time on.
+
+    Items are those of the JSONL format with the time of their last change as ``updated``;
+    ``deleted`` has objects with ``id`` and ``updated``. The parameters are ``since`` (that time or
+    later), ``page`` (from 1) and ``limit``.
+    """
+    params = {"since": position.get("since", ""), "page": position.get("page", 1), "limit": LIMIT}
+    body, tag = client.get(address.url, params, position.get("tag"))
+    if body is None:
+        return Page(position, more=False)
+    if not isinstance(body, dict) or not isinstance(body.get("posts", []), list):
+        raise SyncError(f"{address.url}: expected an object with 'posts', found {str(body)[:80]!r}")
+    page = address.record("feed", body)
+    lists = {name: list(page.parts(name, name)) for name in ("posts", "links", "deleted")}
+    records = converted(
+        [*lists["posts"], *lists["links"]],
+        lambda item: [from_json(_without_time(item), address.source.code)],
+    )
+    times = [str(item.get("updated", "")) for items in lists for item in body.get(items, [])]
+    deleted = [str(item.get("id")) for item in body.get("deleted", [])]
+    more = bool(body.get("more"))
+    return Page(_after(position, max(times, default=""), more, tag), more, list(records), deleted)
+
+
+def _without_time(item: formats.Record) -> formats.Record:
+    values = {name: value for name, value in item.values.items() if name != "updated"}
+    if "source" in values and "kind" not in values:
+        values["kind"] = "link"
+    return formats.Record(item.path, item.line, values)
+
+
+def _after(position: Position, latest: str, more: bool, tag: str | None) -> Position:
+    """The position after a page by change time.
+
+    A page that brings no later time has items of one moment only: then the next page of that time
+    is asked for. When all is read, the entity tag tells whether anything has changed since.
+    """
+    since = position.get("since", "")
+    if not more:
+        return {"since": max(latest, since), **({"tag": tag} if tag and latest <= since else {})}
+    if latest > since:
+        return {"since": latest}
+    return {"since": since, "page": position.get("page", 1) + 1}
+
+
+def github_issues(client: Client, address: Address, position: Position) -> Page:
+    """Issues, then comments, of ``https://api.github.com/repos/OWNER/NAME`` by change time."""
+    part = position.get("part", "issues")
+    own = position.get(part, {})
+    path = "issues" if part == "issues" else "issues/comments"
+    params = {"sort": "updated", "direction": "asc", "per_page": LIMIT, "page": own.get("page", 1)}
+    params |= {"state": "all"} if part == "issues" else {}
+    params |= {"since": own["since"]} if own.get("since") else {}
+    url = f"{address.url.rstrip('/')}/{path}"
+    items, tag = client.get(url, params, own.get("tag"))
+    items, unchanged = (items or []), items is None
+    if not isinstance(items, list):
+        raise SyncError(f"{url}: expected a list, found {str(items)[:80]!r}")
+    objects = [item for item in items if isinstance(item, dict)]
+    records: list[Record] = []
+    for item in objects:
+        records += github.page_posts(address.record(path, item), address.source)
+    latest = max((str(item.get("updated_at", "")) for item in objects), default="")
+    more = len(items) >= LIMIT
+    after = own if unchanged else _after(own, latest, more, tag)
+    last = part == "comments" and not more
+    following = part if more else ("comments" if part == "issues" else "issues")
+    return Page({**position, part: after, "part": following}, not last, records)
+
+
+def discourse_topics(client: Client, address: Address, position: Position) -> Page:
+    """Topics of ``https://forum.example``, by their latest activity, newest first.
+
+    Newer activity pushes topics down, so they come twice rather than never; the next pass begins
+    where the first page of this one began. Edits that do not bump a topic need ``--full``.
+    """
+    base, number = address.url.rstrip("/"), position.get("page", 0)
+    body, _ = client.get(f"{base}/latest.json", {"order": "activity", "page": number})
+    listed = body.get("topic_list", {}).get("topics", []) if isinstance(body, dict) else []
+    since, high = position.get("since", ""), position.get("high", "")
+    records: list[Record] = []
+    reached = not listed
+    for topic in listed:
+        bumped = str(topic.get("bumped_at") or topic.get("last_posted_at") or "")
+        high = max(high, bumped) if number == 0 else high
+        if bumped < since and not topic.get("pinned"):
+            reached = True
+            break
+        records += _topic(client, address, base, topic.get("id"))
+    if reached:
+        return Page({"since": max(high, since)}, False, records)
+    return Page({"since": since, "high": high, "page": number + 1}, True, records)
+
+
+def _topic(client: Client, address: Address, base: str, topic: object) -> Iterator[Record]:
+    """All posts of a topic; the first twenty come with it, the others by their ids."""
+    try:
+        body, _ = client.get(f"{base}/t/{topic}.json")
+    except Gone:
+        return
+    yield from discourse.page_posts(address.record("topic", body), address.source)
+    stream = body.get("post_stream", {})
+    read = {post.get("id") for post in stream.get("posts", [])}
+    rest = [post for post in stream.get("stream", []) if post not in read]
+    for start in range(0, len(rest), LIMIT):
+        params = {"post_ids[]": rest[start : start + LIMIT]}
+        more, _ = client.get(f"{base}/t/{topic}/posts.json", params)
+        values = {**body, "post_stream": more.get("post_stream", {})}
+        yield from discourse.page_posts(address.record("topic", values), address.source)
+
+
+def help_centre(client: Client, address: Address, position: Position) -> Page:
+    """Articles of ``https://NAME.zendesk.com`` by its incremental export."""
+    url = f"{address.url.rstrip('/')}/api/v2/help_center/incremental/articles.json"
+    start = position.get("start", 0)
+    body, _ = client.get(url, {"start_time": start, "include": "users"})
+    if not isinstance(body, dict) or not isinstance(body.get("articles"), list):
+        raise SyncError(f"{url}: expected an object with 'articles', found {str(body)[:80]!r}")
+    records = list(zendesk.page_posts(address.record("articles", body), address.source))
+    end = body.get("end_time")
+    moved = isinstance(end, int) and end > start
+    return Page({"start": end if moved else start}, bool(moved and body.get("next_page")), records)
+
+
+FEEDS: dict[str, Feed] = {
+    "changes": changes,
+    "discourse": discourse_topics,
+    "github": github_issues,
+    "zendesk": help_centre,
+}
+
+
+def feed_of(name: str) -> Feed:
+    if name not in FEEDS:
+        raise UnknownName(f"no HTTP source is called {name!r}; {nearest(name, FEEDS)}")
+    return FEEDS[name]

@@ -1,0 +1,1 @@
+"""The models that may serve an archive, and how they are trained."""

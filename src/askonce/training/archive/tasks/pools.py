@@ -1,0 +1,166 @@
+"""The tasks of an archive: labelled questions by split, and pools of candidates for them."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from askonce.data.benchmarks.pools import stable_hash
+from askonce.errors import AskonceError
+from askonce.ranking.manifest import TaskName
+from askonce.training.archive.tasks.drawer import Drawer
+from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
+from askonce.training.archive.tasks.splits import MIN_CLUSTERS, SPLITS, split_by_time
+from askonce.types import Dataset, Post
+
+MIN_DUPLICATES = 10  # questions; with fewer, titles are matched with bodies instead
+MAX_POOLS = 30_000  # of train; more would make an epoch take longer than minutes
+
+Labels = Literal["duplicates", "titles", "answers"]
+
+
+@dataclass(frozen=True)
+class ArchiveTask:
+    """One thing to learn from an archive: pools, and the posts that its questions could find."""
+
+    dataset: Dataset
+    labels: Labels
+    queries: Mapping[str, Sequence[LabelledQuery]]  # by split
+    posts: Sequence[Post]  # those of train first, then of dev, then of test
+    seen: Mapping[str, int]  # how many of the posts existed for the questions of a split
+    # new questions by split: right are those that each was marked a duplicate of
+    asked: Mapping[str, Sequence[LabelledQuery]] = field(default_factory=dict)
+
+
+def make_tasks(
+    labels: ArchiveLabels, names: Collection[TaskName], seed: int
+) -> tuple[dict[TaskName, ArchiveTask], dict[TaskName, str]]:
+    """The tasks that the archive has labels for, and the reason for each one that is missing."""
+    tasks: dict[TaskName, ArchiveTask] = {}
+    missing: dict[TaskName, str] = {}
+    for name, make in TASKS.items():
+        if name in names:
+            try:
+                tasks[name] = make(labels, seed)
+            except AskonceError as error:
+                missing[name] = str(error)
+    if len(tasks) == len(TASKS):
+        tasks["answers"] = _apart(tasks["answers"], tasks["questions"])
+    return tasks, missing
+
+
+def question_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
+    """Pools to learn which questions are the same, from the archive's marked duplicates.
+
+    Every question of a cluster of duplicates is right for every other. Where fewer than ten
+    questions are marked, the title of a question is the query and its body the right candidate.
+
+    Training pools hold all right candidates with 15 wrong ones that BM25 finds and 15 random ones.
+    Dev and test pools hold what BM25 finds first (50) and random wrong ones, 100 in all; a right
+    one that BM25 does not find is ``missed`` and counts against every ranker, since a re-ranker
+    behind BM25 will never see it. A pool draws from its own split and older ones only.
+    """
+    visited = [query for query in labels.visited("question") if query.right]
+    queries, asked = labels.duplicates() + visited, labels.asked()
+    corpus = {name: [post] for name, post in labels.archive.questions.items()}
+    clusters = {labels.clusters[query.split_id] for query in queries}
+    if len(queries) >= MIN_DUPLICATES and len(clusters) >= MIN_CLUSTERS:
+        return _task(labels, "duplicates", queries, corpus, Drawer(seed), asked)
+    queries = labels.titles()
+    if not queries:
+        raise AskonceError(
+            f"archive {labels.archive.name!r} has no marked duplicates and no question with both a "
+            "title and a body; nothing to learn from"
+        )
+    corpus = {name: [body] for name, body in labels.bodies.items()}
+    return _task(labels, "titles", queries, corpus, Drawer(seed))
+
+
+def answer_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
+    """Pools to learn which answer is right, from accepted answers and votes.
+
+    Right is the accepted answer, else the best-voted one if it has two votes and more than the
+    next. Wrong are the question's answers with at most half of its votes and two fewer; answers
+    between are left out, and so are those of duplicates. All of these are candidates, since an
+    engine finds them through their question; others come from BM25 and at random, as many as in
+    :func:`question_task`. A pool draws from its own split and older ones only.
+    """
+    queries = labels.answered() + [query for query in labels.visited("answer") if query.right]
+    if not queries:
+        raise AskonceError(
+            f"archive {labels.archive.name!r} has no accepted answer and none with two votes and "
+            "more than the next; nothing to learn from"
+        )
+    corpus = {name: labels.archive.answers_to(name) for name in labels.archive.questions}
+    return _task(labels, "answers", queries, corpus, Drawer(seed, given=True))
+
+
+# answers first: their encoder, which may learn from more labels, is tried for questions too
+TASKS: dict[TaskName, Callable[[ArchiveLabels, int], ArchiveTask]] = {
+    "answers": answer_task,
+    "questions": question_task,
+}
+
+
+def _task(
+    labels: ArchiveLabels,
+    kind: Labels,
+    queries: Sequence[LabelledQuery],
+    corpus: Mapping[str, Sequence[Post]],  # what may be drawn, by its question
+    drawer: Drawer,
+    asked: Sequence[LabelledQuery] = (),
+) -> ArchiveTask:
+    """Fill the drawer split by split, so that a pool never holds a post of a later one."""
+    labelled = [query.split_id for query in queries]
+    split_of = split_by_time(labels.archive.questions, labels.clusters, labelled)
+    by_split = _by_split(queries, split_of)
+    by_split["train"] = _sample(by_split["train"], MAX_POOLS)
+    posts: list[Post] = []
+    splits, seen = {}, {}
+    for split in SPLITS:
+        new = [post for q, own in corpus.items() if split_of[q] == split for post in own]
+        drawer.add(new)
+        posts += new
+        seen[split] = len(posts)
+        splits[split] = tuple(drawer.pool(query, split == "train") for query in by_split[split])
+    name = f"{labels.archive.name}-{'answers' if kind == 'answers' else 'questions'}"
+    everything = [post for own in corpus.values() for post in own]
+    dataset = Dataset(name, splits, corpus=everything)
+    return ArchiveTask(dataset, kind, by_split, posts, seen, _by_split(asked, split_of))
+
+
+def _by_split(
+    queries: Iterable[LabelledQuery], split_of: Mapping[str, str]
+) -> dict[str, Sequence[LabelledQuery]]:
+    by_split: dict[str, list[LabelledQuery]] = {split: [] for split in SPLITS}
+    for query in queries:
+        by_split[split_of[query.split_id]].append(_of_its_time(query, split_of))
+    return dict(by_split)
+
+
+def _of_its_time(query: LabelledQuery, split_of: Mapping[str, str]) -> LabelledQuery:
+    """The query without wrong posts of a later split, which must not be trained on."""
+    latest = SPLITS.index(split_of[query.split_id])
+    wrong = (x for x in query.wrong if SPLITS.index(split_of[x.parent or x.id]) <= latest)
+    return replace(query, wrong=tuple(wrong)) if query.wrong else query
+
+
+def _sample(queries: Sequence[LabelledQuery], count: int) -> Sequence[LabelledQuery]:
+    """At most so many, chosen by a hash of their ids, in their order."""
+    if len(queries) <= count:
+        return queries
+    order = sorted(range(len(queries)), key=lambda n: stable_hash(queries[n].query.id))
+    return [queries[n] for n in sorted(order[:count])]
+
+
+def _apart(answers: ArchiveTask, questions: ArchiveTask) -> ArchiveTask:
+    """The task of answers without training questions that are in dev or test among the questions.
+
+    Else the answers' encoder would be measured on questions that it has learnt.
+    """
+    held_out = {x.query.id for split in ("dev", "test") for x in questions.queries[split]}
+    dataset = answers.dataset
+    rest = [pool for pool in dataset.role("train") if pool.query.id not in held_out]
+    if not rest:
+        return answers
+    splits = {**dataset.splits, dataset.train: tuple(rest)}
+    return replace(answers, dataset=replace(dataset, splits=splits))

@@ -1,0 +1,16 @@
+"""Threads of mailing lists."""
+
+from askonce.types import Post
+from tests.data.forums.samples import records, write
+from tests.data.forums.samples.mbox import MBOX
+
+
+def test_a_reply_without_references_is_placed_by_its_subject(tmp_path):
+    text = "\n".join(line for line in MBOX.splitlines() if not line.startswith(("In-Rep", "Refer")))
+    text = text.replace("> It jumps when I climb a steep hill.\n", "")
+    actual = [r for r in records("mbox", write(tmp_path, "a.mbox", text)) if isinstance(r, Post)]
+    assert {post.id: post.parent for post in actual} == {
+        "q1@bikes.example": None,
+        "a2@bikes.example": None,
+        "a1@bikes.example": "q1@bikes.example",
+    }

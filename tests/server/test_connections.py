@@ -1,0 +1,205 @@
+"""Connections that stay silent, send their headers slowly or read nothing."""
+
+import logging
+import resource
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askonce.server import ServerSettings
+from askonce.server.guard.connections import ConnectionSettings, OpenConnections
+from askonce.server.guard.logs import OncePerMinute
+
+HALF = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: "
+FEW = ConnectionSettings(total=5, per_address=3)
+
+
+@pytest.fixture
+def many_files():
+    """As many open files as this process may have."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    if before[1] < 1200:
+        pytest.skip("too few open files for 1,000 sockets")
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("start", [b"", HALF])
+def test_a_thousand_silent_sockets_do_not_stop_a_server_with_256_files(
+    start, many_files, served, wait_until, tmp_path
+):
+    few = ["prlimit", "--nofile=256:256"]
+    with (
+        (tmp_path / "log").open("w") as log,
+        served("bicycles", errors=log, before=few) as (
+            process,
+            client,
+        ),
+    ):
+        address = (client.base_url.host, client.base_url.port)
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        with ExitStack() as stack:  # how long each answer takes: benchmarks/load.py --compare
+            for _ in range(20):
+                for _ in range(50):
+                    silent = stack.enter_context(socket.create_connection(address, timeout=20))
+                    silent.sendall(start)
+                answer = httpx.get(client.base_url.join("/healthz"), timeout=30)
+                assert answer.status_code == 200
+                assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 256
+            assert httpx.get(client.base_url.join("/api/rankers"), timeout=30).status_code == 200
+    written = (tmp_path / "log").read_text()
+    assert "Traceback" not in written and len(written) < 4000
+    assert written.count("closing the longest silent") == 1
+
+
+def test_half_sent_headers_are_cut_off_whatever_trickles_in(bicycles, running_server):
+    limits = ConnectionSettings(header_seconds=0.3)
+    with running_server(bicycles, ServerSettings(), limits) as client:
+        address = (client.base_url.host, client.base_url.port)
+        whole = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        for first in (b"", HALF, whole + HALF):
+            with socket.create_connection(address, timeout=20) as slow:
+                slow.sendall(first)
+                if first.startswith(whole):
+                    assert slow.recv(65536).startswith(b"HTTP/1.1 200")
+                slow.setblocking(False)
+                end = time.monotonic() + 20
+                while not closed(slow) and time.monotonic() < end:
+                    time.sleep(0.02)
+                assert closed(slow)
+        assert client.get("/healthz").status_code == 200
+
+
+def closed(connection):
+    try:
+        connection.send(b"a")  # one more byte of a header
+        return connection.recv(65536) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def test_a_request_under_way_is_not_cut_off(bicycles, running_server):
+    limits = ConnectionSettings(header_seconds=0.2)
+    with running_server(bicycles, ServerSettings(), limits) as client:
+        address = (client.base_url.host, client.base_url.port)
+        body = b'{"title": "brakes"}'
+        head = b"POST /api/duplicates HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+        head += b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+        with socket.create_connection(address, timeout=20) as slow:
+            slow.sendall(head + body[:3])
+            time.sleep(0.5)  # longer than headers may take
+            slow.sendall(body[3:])
+            answer = b"".join(iter(lambda: slow.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_who_reads_nothing_is_cut_off(bicycles, running_server, wait_until):
+    limits = ConnectionSettings(stall_seconds=0.3)
+    with running_server(bicycles, ServerSettings(), limits) as client:
+        address = (client.base_url.host, client.base_url.port)
+        request = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.settimeout(20)
+            slow.connect(address)
+            slow.sendall(400 * request)  # responses of some 20 MB, more than any buffer
+            wait_until(lambda: refuses(slow))
+        assert client.get("/healthz").status_code == 200
+
+
+def refuses(connection):
+    try:
+        connection.send(b"G")
+    except OSError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "bytes_sent",
+    [b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"\r\n!\r\n\r\n"],
+)
+def test_what_is_not_http_gets_an_error_as_json(reading, bytes_sent):
+    with socket.create_connection((reading.base_url.host, reading.base_url.port), 20) as raw:
+        raw.sendall(bytes_sent)
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and b"content-type: application/json" in head
+    assert body.startswith(b'{"error":{"type":"bad_request","message":"this is not a valid HTTP')
+
+
+def test_the_longest_silent_connection_of_the_address_goes_first():
+    connections = OpenConnections(FEW)
+    assert [connections.add(name, "10.0.0.1") for name in "abc"] == [None] * 3
+    connections.set_busy("a", True)
+    assert connections.add("d", "10.0.0.1") == "b"  # a works
+    connections.remove("b")
+    connections.set_busy("a", False)  # silent since just now
+    assert [connections.add(name, "10.0.0.2") for name in "efg"] == [None, None, "c"]
+    connections.remove("c")
+    connections.set_busy("d", True)
+    connections.set_busy("a", True)
+    connections.remove("g")
+    connections.add("h", "10.0.0.1")
+    connections.set_busy("h", True)
+    assert connections.add("i", "10.0.0.1") == "i"  # all others work: the new one is refused
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["1", "2", "busy", "idle", "gone"]))))
+def test_no_series_of_events_exceeds_the_limits(events):
+    connections = OpenConnections(FEW)
+    addresses = {}
+    for name, event in events:
+        if event in ("1", "2") and name not in addresses:
+            addresses[name] = event
+            excess = connections.add(name, event)
+            if excess is not None:
+                connections.remove(excess)
+                del addresses[excess]
+        elif event in ("busy", "idle"):
+            connections.set_busy(name, event == "busy")
+        elif event == "gone":
+            connections.remove(name)
+            addresses.pop(name, None)
+        assert len(connections) == len(addresses) <= FEW.total
+        values = list(addresses.values())
+        assert max(values.count("1"), values.count("2")) <= FEW.per_address
+
+
+def test_limits_stay_below_the_limit_of_files():
+    code = (
+        "from askonce.server.guard.connections import ConnectionSettings as C; "
+        "c = C.below_file_limit(); print(c.total, c.per_address)"
+    )
+    for files, expected in ((256, "96 48"), (5000, "2048 1024"), (100, "16 16")):
+        command = ["prlimit", f"--nofile={files}:{files}", sys.executable, "-c", code]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert run.stdout.split() == expected.split()
+
+
+def test_a_repeated_fault_is_logged_once_a_minute(caplog):
+    now = [0.0]
+    logger = logging.getLogger("askonce.test.repeated")
+    logger.addFilter(OncePerMinute(lambda: now[0]))
+    for number in range(5000):
+        logger.error("fault of %d", number)
+    logger.error("another fault")
+    now[0] = 61.0
+    logger.error("fault of %d", 7)
+    logger.error("fault of %d", 8)
+    assert [record.getMessage() for record in caplog.records] == [
+        "fault of 0",
+        "another fault",
+        "fault of 7 (and 4999 more since the last such line)",
+    ]
