@@ -108,6 +108,31 @@ def test_numbers_from_elsewhere_are_in_brackets_and_not_in_the_summary(store):
     assert {entry["paper"] for entry in summary_entries([table], store)} == {None}
 
 
+def test_a_kept_store_has_the_same_tables_without_scores(store, tmp_path):
+    put(store, "wikiqa", "bm25", [0.5, 0.25])
+    put(store, "wikiqa", "hyperqa", [1 / 3, 1.0], 1, "trained")
+    curve = store.cell_folder("wikiqa", "hyperqa", 1) / "ranker" / "metrics.jsonl"
+    curve.parent.mkdir()
+    curve.write_text('{"epoch": 0, "seconds": 1.0, "dev": {"MAP": 0.5}}\n')
+    (curve.parent / "weights.safetensors").write_bytes(b"large")
+    store.remember_data("wikiqa", tmp_path)
+    write_json(store.folder / "wikiqa" / "speeds.json", {"posts": {"number": 3.0}})
+    other = Store.make(tmp_path / "kept", quick=False)
+    put(other, "wikiqa", "hyperqa", [0.0, 0.0], 1, "trained")  # an older figure
+    put(other, "trecqa", "bm25", [0.1])
+    assert store.keep(other.folder) == 2
+    (old, kept), (made,) = tables(other), tables(store)
+    assert result_table(kept).rows == result_table(made).rows
+    assert old.dataset == "trecqa"
+    assert kept.results[1].by_query("MAP") == {"q0": 0.3333, "q1": 1.0}
+    assert kept.results[1].first.curve() == made.results[1].first.curve()
+    assert other.speeds("wikiqa") == store.speeds("wikiqa")
+    assert not list(other.folder.rglob("*.safetensors"))
+    assert str(tmp_path) not in (other.folder / "store.json").read_text()
+    with pytest.raises(AskonceError, match="figures but no scores in this store; delete"):
+        kept.results[0].first.run("test")
+
+
 def test_splits_of_summaries():
     assert public_split("test-clean") == "test"
     assert public_split("test-raw") == "test"

@@ -11,8 +11,12 @@
 
 A cell is written to ``.SEED.part`` and renamed when it is complete, so every folder named by a
 seed is complete.
+
+``keep`` copies figures and learning curves alone, a few kilobytes for each cell: enough for the
+tables, too little for fusions and for figures that look inside a ranker.
 """
 
+import gzip
 import json
 import os
 import re
@@ -32,6 +36,9 @@ from askonce.types import Dataset
 FORMAT = 1
 STORE, CELL, PER_QUERY, SETTINGS = "store.json", "cell.json", "per_query.json", "settings.json"
 SPEEDS = "speeds.json"
+CURVES, PRETRAINED = "ranker/metrics.jsonl", "pretrained/*.jsonl"
+KEPT_PER_QUERY = f"{PER_QUERY}.gz"
+DIGITS = 4  # of figures per question in a kept store
 
 Kind = Literal["baseline", "transformer", "trained", "fusion"]
 Facts = dict[str, Any]  # seconds, speeds, sizes: plain values for JSON
@@ -72,7 +79,10 @@ class StoredCell:
 
     @cached_property
     def _per_query(self) -> dict[str, dict[str, list[float]]]:
-        return json.loads((self.folder / PER_QUERY).read_text("utf-8"))
+        path = self.folder / PER_QUERY
+        if path.is_file():
+            return json.loads(path.read_text("utf-8"))
+        return json.loads(gzip.decompress((self.folder / KEPT_PER_QUERY).read_bytes()))
 
     def values(self, split: str, metric: str) -> dict[str, float]:
         column = METRICS.index(metric)
@@ -80,7 +90,27 @@ class StoredCell:
 
     def run(self, split: str) -> Run:
         """The scores of every candidate of a split."""
-        return read_run(self.folder / "runs" / f"{split}.run.gz")
+        path = self.folder / "runs" / f"{split}.run.gz"
+        if not path.is_file():
+            raise AskonceError(
+                f"{self.model!r} has figures but no scores in this store; delete "
+                f"{str(self.folder)!r} to run it again"
+            )
+        return read_run(path)
+
+    def copy_figures(self, folder: Path) -> None:
+        """Write the cell to another folder without scores and weights."""
+        folder.mkdir(parents=True)
+        short = {
+            split: {query: [round(v, DIGITS) for v in values] for query, values in rows.items()}
+            for split, rows in self._per_query.items()
+        }
+        packed = gzip.compress(json.dumps(short, separators=(",", ":")).encode(), mtime=0)
+        (folder / KEPT_PER_QUERY).write_bytes(packed)
+        for path in (self.folder / CELL, *self.folder.glob(CURVES), *self.folder.glob(PRETRAINED)):
+            to = folder / path.relative_to(self.folder)
+            to.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, to)
 
     @property
     def ranker(self) -> Path | None:
@@ -90,15 +120,11 @@ class StoredCell:
 
     def curve(self) -> Records:
         """One record per epoch of training: loss, seconds, dev figures."""
-        return _lines(self.folder / "ranker" / "metrics.jsonl")
+        return _lines(self.folder / CURVES)
 
     def pretraining(self) -> Records:
         """One record per epoch of pre-training: perplexity, dev figures of the encoders."""
-        return [
-            record
-            for path in sorted((self.folder / "pretrained").glob("*.jsonl"))
-            for record in _lines(path)
-        ]
+        return [record for path in sorted(self.folder.glob(PRETRAINED)) for record in _lines(path)]
 
 
 class Store:
@@ -178,6 +204,22 @@ class Store:
 
     def qrels(self, dataset: str, split: str) -> Qrels:
         return read_qrels(self.folder / dataset / f"{split}.qrels.gz")
+
+    def keep(self, folder: Path) -> int:
+        """Copy the figures and curves of all cells to another store; the number of cells.
+
+        Cells that only the other store has stay there. Texts, labels, scores, weights and folders
+        of this machine are left out.
+        """
+        kept, number = Store.make(folder, self.quick), 0
+        for cell in self.cells():
+            number += 1
+            to = kept.cell_folder(cell.dataset, cell.model, cell.seed)
+            shutil.rmtree(to, ignore_errors=True)
+            cell.copy_figures(to)
+        for path in self.folder.glob(f"*/{SPEEDS}"):
+            shutil.copyfile(path, kept.folder / path.parent.name / SPEEDS)
+        return number
 
     def work_folder(self, dataset: str, model: str, seed: int, settings: object) -> Path:
         """Where a cell is made; leftovers of a run with other settings are removed."""

@@ -129,6 +129,14 @@ def report(
     archive: Annotated[
         list[Path] | None, Option(help="A trained archive to add to the table of gains.")
     ] = None,
+    keep: Annotated[
+        Path | None,
+        Option(
+            help="Copy figures and learning curves, without scores and weights, to this store, to "
+            "make the tables from later; rows that only it has stay.",
+            callback=folder_only,
+        ),
+    ] = None,
     texts: Annotated[
         bool,
         Option(
@@ -146,6 +154,8 @@ def report(
 
     written = _by_ending(path for path in out or [] if not is_stdout(path))
     opened = Store(store)
+    if keep is not None:
+        opened.keep(keep)
     gains = all_gains(opened, archive or [])
     if written[".html"] or written[".md"]:
         _write_pages(opened, written, texts, gains)
