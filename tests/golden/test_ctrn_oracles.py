@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from askonce.models.base import EmbeddingInit
-from askonce.models.ctrn import CTRN, QRNN, aligned, gated_mean
+from askonce.models.ctrn import CTRN, aligned
+from askonce.models.qrnn import QRNN, gated_mean
 from askonce.models.rivals.sentences.lstm_mlp import LstmMlp
 from askonce.text.batch import Batch, TokenIds, View
 

@@ -5,11 +5,12 @@ import pytest
 import torch
 from torch import nn
 
+from askonce.models.attentive_lstm import AttentiveLstm
 from askonce.models.base import EmbeddingInit, States
 from askonce.models.layers.functional import masked_max
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
-from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
+from askonce.models.qa_lstm import ConvBasedLstm, ConvPoolingLstm, QaLstm
 from askonce.text.batch import Batch, TokenIds, View
 
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from askonce.config import settings as read_settings
 from askonce.errors import ConfigError
 from askonce.models.base import EmbeddingInit
-from askonce.models.ctrn import CTRN, QRNN, GatedMean, aligned
+from askonce.models.ctrn import CTRN, aligned
+from askonce.models.layers.quasi_recurrent import GatedMean
+from askonce.models.qrnn import QRNN
 from askonce.models.rivals.sentences.lstm_mlp import LstmMlp
 from askonce.text.batch import Batch, TokenIds
 

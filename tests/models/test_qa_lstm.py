@@ -9,12 +9,13 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from askonce.errors import AskonceError
+from askonce.models.attentive_lstm import AttentiveLstm
 from askonce.models.base import EmbeddingInit
 from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.layers.functional import masked_max
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.qa_cnn import AttentiveCnn, QaCnn
-from askonce.models.qa_lstm import AttentiveLstm, ConvBasedLstm, ConvPoolingLstm, QaLstm
+from askonce.models.qa_lstm import ConvBasedLstm, ConvPoolingLstm, QaLstm
 from askonce.text.batch import Batch, TokenIds
 
 LENGTHS = torch.tensor([4, 1, 6, 3])

@@ -5,14 +5,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from askonce.models import MODELS
+from askonce.models.attentive_lstm import AttentiveConfig, AttentiveMatcher
 from askonce.models.base import EmbeddingInit
 from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.qa_lstm import (
-    AttentiveConfig,
-    AttentiveMatcher,
-    SiameseConfig,
-    SiameseEncoder,
-)
+from askonce.models.qa_lstm import SiameseConfig, SiameseEncoder
 from askonce.text.batch import View
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.ctrn import LogOdds
+from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_mean, safe_norm
 from askonce.models.layers.words import inverse_frequency
 from askonce.models.pair import PairConfig, PairMatcher

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.ctrn import LogOdds
 from askonce.models.layers.convolution import WindowConvolution
+from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_softmax
 from askonce.models.layers.interaction import TensorLayer
 from askonce.models.pair import PairConfig, PairMatcher

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.ctrn import LogOdds
+from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import last_state, safe_norm
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import PairConfig, PairMatcher
