@@ -13,7 +13,7 @@ import numpy as np
 from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit, KeyEncoder, batches, finite_keys
-from askonce.index.key_search import EMPTY, Graph, Snapshot
+from askonce.index.key_search import EMPTY, Graph, KeySnapshot
 from askonce.index.readers import TwoReaders, first_keys
 from askonce.index.vector_files import KeyRows, Saved, VectorFiles, added, marked, removed
 from askonce.types import Post
@@ -207,7 +207,7 @@ class VectorIndex:
         living = snapshot.living + len(ids) - len(replaced)
         with self._publishing:
             contents.rows.update(zip(ids, range(start, start + len(ids)), strict=True))
-            self._snapshot = Snapshot(
+            self._snapshot = KeySnapshot(
                 contents.store.keys, alive, living, contents.ids, snapshot.graph
             )
 
@@ -242,7 +242,7 @@ class VectorIndex:
             if isinstance(self.coder, TwoReaders):
                 log.append(marked([post_id for post_id in ids if post_id not in unread]))
             self._contents = Contents(store, ids, by_id, unread, log)
-            self._snapshot = Snapshot(store.keys, np.ones(len(ids), dtype=bool), len(ids), ids)
+            self._snapshot = KeySnapshot(store.keys, np.ones(len(ids), dtype=bool), len(ids), ids)
 
     def _grow_graph(self) -> None:
         """Add new rows to the graph when they are too many to scan in every search."""

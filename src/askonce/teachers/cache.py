@@ -15,7 +15,6 @@ import numpy as np
 
 from askonce.errors import AskonceError
 
-FORMAT = 1
 CHUNK = 500  # keys of one SELECT: older SQLite takes at most 999 variables
 BUSY_SECONDS = 60  # a writer waits for another writer this long
 

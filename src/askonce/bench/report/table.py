@@ -32,9 +32,6 @@ def marks(name: str) -> tuple[str, str]:
     return f"<!-- {name} -->", f"<!-- end of {name} -->"
 
 
-BEGIN, END = marks("results")
-
-
 def result_table(table: ResultTable) -> Table:
     """A dataset's rows: our mean and interval, the paper's number, costs."""
     metric = table.metric
