@@ -40,6 +40,14 @@ class Estimate:
     interval: Interval | None  # over queries; none with a single query
     deviation: float | None  # standard deviation of the mean over seeds; none with a single seed
 
+    def __str__(self) -> str:
+        low, high = self.bounds
+        return f"{self.mean:.3f}" + ("" if low is None else f" [{low:.3f}–{high:.3f}]")
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        return (None, None) if self.interval is None else (self.interval.low, self.interval.high)
+
 
 @dataclass(frozen=True)
 class Agreement:

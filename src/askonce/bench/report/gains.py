@@ -191,6 +191,4 @@ def _dev(result: Result, metric: str) -> dict[str, float]:
 
 
 def _figure(result: Result, metric: str) -> Figure:
-    bounds = result.estimates[metric].interval
-    low, high = (bounds.low, bounds.high) if bounds else (None, None)
-    return Figure(result.model, result.mean(metric), low, high)
+    return Figure(result.model, result.mean(metric), *result.estimates[metric].bounds)

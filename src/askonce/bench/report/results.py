@@ -323,8 +323,7 @@ def _entry(result: Result, metric: str, store: Store) -> dict[str, Any]:
 
 
 def _figures(one: Estimate) -> dict[str, float | None]:
-    bounds = one.interval
-    low, high = (bounds.low, bounds.high) if bounds else (None, None)
+    low, high = one.bounds
     return {"mean": one.mean, "low": low, "high": high, "sd": one.deviation}
 
 
