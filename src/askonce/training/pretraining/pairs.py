@@ -1,6 +1,6 @@
 """Training examples of the encoder-decoder: texts from which to generate a title."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
 def _own(dataset: Dataset) -> Iterator[_Source]:
     """From a question's body, or a right answer to it, to its title."""
     queries = (pool.query for pool in dataset.role("train"))
-    for post in _once([*dataset.posts.values(), *queries]):
+    for post in {post.id: post for post in (*dataset.posts.values(), *queries)}.values():
         if post.kind == "question" and post.title and post.body:
             yield _Source((post,), TitleExample(post.title, post.body, post.title))
     for pool in dataset.role("train"):
@@ -90,10 +90,6 @@ def _duplicates(dataset: Dataset) -> Iterator[_Source]:
             for one, other in (pair, pair[::-1]):
                 if one.title and other.title:
                     yield _Source(pair, TitleExample(one.title, one.body, other.title))
-
-
-def _once(posts: Iterable[Post]) -> Iterable[Post]:
-    return {post.id: post for post in posts}.values()
 
 
 def _plain(title: str) -> str:
