@@ -23,7 +23,6 @@ from askonce.archive import Archive, open_archive
 from askonce.archive.load import load
 from askonce.data.forums import IMPORTERS, Source
 from askonce.engine import Engine
-from askonce.engine.lifecycle.reading import ReadingSettings
 from askonce.ranking.manifest import current, read_manifest
 from askonce.ranking.stages import Query
 from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
@@ -129,7 +128,7 @@ def main() -> None:
         load(archive, IMPORTERS["insuranceqa"](Source()))
     queries = held_out(archive)
     posts = sum(archive.counts()[kind] for kind in ("questions", "answers"))
-    engine = Engine(archive, reading=ReadingSettings(given.reading))
+    engine = Engine(archive, reading=given.reading)
     with engine:
         engine.start(background=True)
         command = [sys.executable, "-m", "askonce", "train", str(given.folder)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from askonce.bench.report.table import BEGIN, END, short_table
+from askonce.bench.report.table import marks, short_table
 from askonce.cli.reference import pages
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +50,8 @@ def test_the_table_of_the_readme_is_that_of_the_stored_results():
 def test_the_results_of_the_readme_are_those_of_the_stored_summary():
     entries = json.loads((ROOT / "docs" / "results" / "summary.json").read_text("utf-8"))
     text = (ROOT / "README.md").read_text("utf-8")
-    assert f"{BEGIN}\n{short_table(entries)}\n{END}" in text
+    begin, end = marks("results")
+    assert f"{begin}\n{short_table(entries)}\n{end}" in text
 
 
 def test_the_speeds_of_the_readme_are_those_of_the_stored_results():

@@ -49,6 +49,30 @@ def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any settings datacl
     return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 
 
+def at_least(table: object, where: str, least: int, *names: str) -> None:
+    """Raise an error if one of these settings is smaller."""
+    for name in names:
+        value = getattr(table, name)
+        if value is not None and not value >= least:
+            raise ConfigError(f"{where}.{name} = {value}; expected at least {least}")
+
+
+def above_zero(table: object, where: str, *names: str) -> None:
+    """Raise an error if one of these settings is not positive."""
+    for name in names:
+        value = getattr(table, name)
+        if value is not None and not value > 0:  # also true for nan
+            raise ConfigError(f"{where}.{name} = {value}; expected more than 0")
+
+
+def below_one(table: object, where: str, *names: str) -> None:
+    """Raise an error if one of these settings is not in 0 ≤ x < 1."""
+    for name in names:
+        if not 0 <= getattr(table, name) < 1:
+            value = getattr(table, name)
+            raise ConfigError(f"{where}.{name} = {value}; expected 0 or more and less than 1")
+
+
 def _plain(value: Any) -> Any:  # noqa: ANN401
     if dataclasses.is_dataclass(value):
         return as_dict(value)

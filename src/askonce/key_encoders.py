@@ -13,6 +13,7 @@ from askonce.errors import AskonceError
 from askonce.index.base import KeyEncoder
 from askonce.index.readers import TwoReaders
 from askonce.teachers import STARTER, CachedTeacher, Teacher, load_teacher
+from askonce.teachers.lexicon import TeacherLexicon
 from askonce.teachers.starter import load_starter
 from askonce.types import Post
 
@@ -70,7 +71,7 @@ class SentenceKeys:
 def two_readers(fast: KeyEncoder, slow: KeyEncoder) -> TwoReaders:
     """Two encoders of one space; the slow one must be a teacher or an adapter over one."""
     holder = slow.ranker.lexicon if slow.ranker is not None else slow
-    teacher = getattr(holder, "teacher", None)
+    teacher = holder.teacher if isinstance(holder, SentenceKeys | TeacherLexicon) else None
     if not isinstance(teacher, CachedTeacher):
         raise AskonceError(
             f"{slow.name!r} has no teacher, so nothing says what it has read; train again"

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, TypeVar
 
+T = TypeVar("T")
 PostKind = Literal["question", "answer"]
 LinkKind = Literal["duplicate", "related"]
 TokeniserName = Literal["words", "whitespace"]
@@ -20,6 +22,17 @@ class Origin(TypedDict):
     author_url: str | None
     site: str | None  # the forum's name
     licence: str | None
+
+
+def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
+    """``count`` evenly spaced items; all if there are fewer."""
+    count = min(count, len(items))
+    return [items[n * len(items) // count] for n in range(count)]
+
+
+def utc_now() -> str:
+    """The time in ISO 8601, as all files and tables have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 SOURCE_FIELDS = tuple(Origin.__annotations__)  # of a Post

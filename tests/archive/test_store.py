@@ -119,7 +119,16 @@ def test_originals_follow_chains_and_end_in_cycles(archive):
     actual = archive.originals(list(names))
     assert [actual[name] for name in "abcde"] == ["c", "c", "c", "d", "e"]
     assert {actual[name] for name in "xyz"} == {"x", "y", "z"}
-    assert actual == {name: archive.snapshot().original(name) for name in names}
+    assert actual == {name: end_of_chain(archive, name) for name in names}
+
+
+def end_of_chain(archive, name):
+    """One link after the other, to the first target of each; a cycle ends where it would close."""
+    targets = {link.source: link.target for link in reversed(archive.links("duplicate"))}
+    seen = [name]
+    while targets.get(seen[-1], name) not in seen:
+        seen.append(targets[seen[-1]])
+    return seen[-1]
 
 
 @given(st.sets(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=12))
@@ -127,8 +136,8 @@ def test_any_links_end_somewhere(pairs):
     archive = Archive.in_memory()
     archive.write(questions(*"abcdef"))
     store_links(archive, *pairs)
-    snapshot = archive.snapshot()
-    assert archive.originals(list("abcdef")) == {name: snapshot.original(name) for name in "abcdef"}
+    ends = {name: end_of_chain(archive, name) for name in "abcdef"}
+    assert archive.originals(list("abcdef")) == ends
     archive.close()
 
 

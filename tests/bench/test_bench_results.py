@@ -74,7 +74,7 @@ def test_means_marks_and_papers(store):
     assert [result.model for result in table.results] == ["bm25", "random", "minilm", "hyperqa"]
     line = table.results[3]
     assert line.estimates["MAP"].mean == pytest.approx(0.75)
-    assert line.estimates["MAP"].spread == pytest.approx(0.0707, abs=1e-3)
+    assert line.estimates["MAP"].deviation == pytest.approx(0.0707, abs=1e-3)
     assert (table.mark(line, "bm25"), table.mark(line, "minilm")) == (1, -1)
     assert table.mark(table.results[1], "bm25") == 0
     shown = {row[0]: row for row in result_table(table).rows}

@@ -55,7 +55,8 @@ def test_every_rule_fills_the_same_table(ties):
     assert tuple(report.metrics) == METRICS
     assert all(set(values) == set(METRICS) for values in report.per_query.values())
     assert report.metrics["P@1"] == pytest.approx(1 / 3)
-    assert report.values("MRR") == {"both": 0.5, "wrong": 0.0, "right": 1.0}
+    by_query = {query: values["MRR"] for query, values in report.per_query.items()}
+    assert by_query == {"both": 0.5, "wrong": 0.0, "right": 1.0}
 
 
 @pytest.mark.parametrize("ties", TIE_RULES)
@@ -156,8 +157,6 @@ def test_unknown_names_get_a_hint():
         evaluate(QRELS, RUN, "cleen")
     with pytest.raises(UnknownName, match="did you mean 'expected'"):
         evaluate(QRELS, RUN, ties="expect")
-    with pytest.raises(UnknownName, match="did you mean 'MAP'"):
-        evaluate(QRELS, RUN).values("MAPP")
 
 
 documents = st.sampled_from("abcdefgh")

@@ -9,8 +9,8 @@ from askonce.evaluation import (
     Interval,
     bootstrap_interval,
     compare,
+    estimate,
     order_agreement,
-    summarise,
 )
 from askonce.evaluation.significance import holm
 
@@ -128,20 +128,19 @@ def test_what_cannot_be_compared_is_refused():
 
 def test_seeds_are_averaged_before_queries_are_drawn(random):
     runs = random.random((3, 80))
-    summary = summarise([by_query(row) for row in runs])
+    summary = estimate([by_query(row) for row in runs])
     assert summary.mean == pytest.approx(runs.mean())
     assert summary.interval == bootstrap_interval(runs.mean(axis=0))
-    assert summary.spread == pytest.approx(runs.mean(axis=1).std(ddof=1))
-    assert summary.seeds == 3
+    assert summary.deviation == pytest.approx(runs.mean(axis=1).std(ddof=1))
 
 
 def test_a_single_seed_has_no_spread_and_a_single_query_no_interval():
-    summary = summarise([{"q": 0.5}])
-    assert (summary.mean, summary.interval, summary.spread) == (0.5, None, None)
+    summary = estimate([{"q": 0.5}])
+    assert (summary.mean, summary.interval, summary.deviation) == (0.5, None, None)
     with pytest.raises(AskonceError, match="at least one seed"):
-        summarise([])
+        estimate([])
     with pytest.raises(AskonceError, match="seed 2 and seed 1 differ"):
-        summarise([{"q": 0.5}, {"r": 0.5}])
+        estimate([{"q": 0.5}, {"r": 0.5}])
 
 
 def test_agreement_of_two_orders_by_counting_pairs():

@@ -30,18 +30,18 @@ def test_every_text_is_read_once_however_often_it_is_asked_for(tmp_path):
 
 
 def test_progress_counts_what_is_new(tmp_path, monkeypatch):
-    monkeypatch.setattr("askonce.teachers.teacher.SAVED_TEXTS", 2)
+    monkeypatch.setattr("askonce.teachers.cache.SAVED", 2)
     cached, _ = small_teacher(tmp_path)
     cached.encode(["one"])
     seen = []
     cached.encode(["one", "two", "three", "four"], lambda done, total: seen.append((done, total)))
     assert seen == [(2, 3), (3, 3)]
-    assert cached.share(["one", "two", "five", "six"]) == 0.5
+    assert cached.unread(["one", "two", "five", "six"]) == ["five", "six"]
     assert cached.unread(["one", "six", "two", "five", "six"]) == ["six", "five"]
 
 
 def test_what_was_read_before_an_interruption_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("askonce.teachers.teacher.SAVED_TEXTS", 1)
+    monkeypatch.setattr("askonce.teachers.cache.SAVED", 1)
     cached, teacher = small_teacher(tmp_path)
 
     def stop(done, total):

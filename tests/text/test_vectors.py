@@ -10,7 +10,7 @@ from askonce.errors import ConfigError, DataError
 from askonce.files import rows
 from askonce.text.read_vectors import read_vectors
 from askonce.text.tokenise import split_whitespace, tokenise
-from askonce.text.vectors import WordVectors, fuse, train_skipgram, vectors_for
+from askonce.text.vectors import WordVectors, fuse_vectors, train_skipgram, vectors_for
 from askonce.text.vocabulary import PAD, UNK, Vocabulary
 
 WORDS = ["the", "löwe", ". . .", "at home"]
@@ -209,15 +209,15 @@ def test_skipgram_without_frequent_words():
 def test_fuse_takes_own_vectors_only_for_what_is_lacking():
     pretrained = WordVectors(["the", "cat"], np.array([[3, 4], [0, 5]], np.float32))
     own = WordVectors(["cat", "systemd"], np.array([[0, 1], [1, 0]], np.float32))
-    fused = fuse(pretrained, own)
+    fused = fuse_vectors(pretrained, own)
     assert fused.words == ["the", "cat", "systemd"] and fused.matrix.dtype == np.float32
     np.testing.assert_allclose(fused.matrix, [[3, 4], [0, 5], [5, 0]])
-    assert fuse(pretrained, pretrained) is pretrained
+    assert fuse_vectors(pretrained, pretrained) is pretrained
 
 
 def test_fuse_needs_one_dimension():
     with pytest.raises(ConfigError, match="train them with dim=3"):
-        fuse(WordVectors(WORDS, MATRIX), WordVectors(["x"], MATRIX[:1, :2]))
+        fuse_vectors(WordVectors(WORDS, MATRIX), WordVectors(["x"], MATRIX[:1, :2]))
 
 
 def test_rows_for_a_vocabulary():

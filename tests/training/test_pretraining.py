@@ -20,7 +20,7 @@ from askonce.training.pretraining.encoder_decoder import (
     contexts,
     pretrain,
 )
-from askonce.training.pretraining.figures import EncodedExample, HeldOut, last_states
+from askonce.training.pretraining.figures import EncodedExample, HeldOutTitles, last_states
 from askonce.training.pretraining.pairs import pretraining_pairs
 from askonce.training.recipe import Recipe, TextSettings
 from tests.training.small_forum import forum, help_desk, make
@@ -55,7 +55,7 @@ def timeless(history):
 
 def test_unigram_perplexity_by_hand():
     train = [EncodedExample(*(np.array(row) for row in ([2], [2], [2, 2, 3])))]
-    heldout = HeldOut([EncodedExample(*(np.array(row) for row in ([4], [4], [2, 4])))])
+    heldout = HeldOutTitles([EncodedExample(*(np.array(row) for row in ([4], [4], [2, 4])))])
     # of 4 + 5 counts: word 2 has 3, word 4 has 1, the end has 2
     expected = (3 / 9 * 1 / 9 * 2 / 9) ** (-1 / 3)
     assert heldout.unigram_perplexity(train, 5) == pytest.approx(expected)

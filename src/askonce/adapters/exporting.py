@@ -82,7 +82,7 @@ def encoder_modules(source: Path, out: Path, task: TaskName, fast: bool = False)
     if (source / "config.json").is_file():
         return _of_ranker(source)
     models = current(source)
-    serving = getattr(read_manifest(models), task) if models is not None else None
+    serving = read_manifest(models).servings.get(task) if models is not None else None
     encoder = serving and (serving.fast if fast else serving.encoder)
     if models is None or not encoder:
         reader = "no student or starter" if fast else "no encoder"

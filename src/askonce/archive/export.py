@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from askonce.archive.store import Archive
 from askonce.data.formats.beir import document, write_judgements
@@ -48,14 +48,11 @@ def _write_beir(archive: Archive, folder: Path) -> None:
     asking = {link.source for link in archive.links()}
     asking |= {post.parent or "" for post in archive.iterate("answer")}
     write_objects(folder / "corpus.jsonl", map(document, archive.iterate(html=True)))
-    queries = (_query(post) for post in archive.iterate("question") if post.id in asking)
+    asked = (post for post in archive.iterate("question") if post.id in asking)
+    queries = ({"_id": p.id, "text": p.text, "metadata": {"post": p.id}} for p in asked)
     write_objects(folder / "queries.jsonl", queries)
     answers = ((a.parent or "", a.id, 1 + a.accepted) for a in archive.iterate("answer"))
     write_judgements(folder / "qrels" / "answer.tsv", answers)
     for kind in get_args(LinkKind):
         pairs = ((link.source, link.target, 1) for link in archive.links(kind))
         write_judgements(folder / "qrels" / f"{kind}.tsv", pairs)
-
-
-def _query(post: Post) -> dict[str, Any]:
-    return {"_id": post.id, "text": post.text, "metadata": {"post": post.id}}

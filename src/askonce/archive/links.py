@@ -6,7 +6,7 @@ Each link that is added or removed takes a change number of its own.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, or_, select
+from sqlalchemy import Connection, and_, bindparam, select
 
 from askonce.archive.tables import links
 from askonce.archive.writing import advance_change, chunks
@@ -132,18 +132,6 @@ def duplicates_of(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
         for source, target in connection.execute(_DUPLICATES, {"ids": chunk}):
             targets.setdefault(source, target)
     return targets
-
-
-def linked(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
-    neighbours: dict[str, set[str]] = {}
-    for chunk in chunks(list(ids)):
-        ends = or_(links.c.source.in_(chunk), links.c.target.in_(chunk))
-        for source, target in connection.execute(
-            select(links.c.source, links.c.target).where(ends)
-        ):
-            neighbours.setdefault(source, set()).add(target)
-            neighbours.setdefault(target, set()).add(source)
-    return neighbours
 
 
 def originals(

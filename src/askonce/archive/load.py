@@ -10,6 +10,7 @@ from typing import IO
 
 from askonce.archive.rows import problem
 from askonce.archive.store import Archive
+from askonce.archive.writing import Written
 from askonce.data.formats.jsonl import json_object
 from askonce.data.formats.posts import post_from_json, post_to_json
 from askonce.data.forums import Damaged, Record
@@ -25,19 +26,36 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udff
 
 
 @dataclass
-class Summary:
+class Tally:
+    """What has been written so far, by an import or by ``sync``."""
+
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     links: int = 0
-    unknown_links: int = 0  # to or from a question that is missing
-    circular_links: int = 0  # make a question a duplicate of itself
     damaged: int = 0
     examples: list[str] = field(default_factory=list)  # the first damaged records
 
     @property
     def posts(self) -> int:
         return self.added + self.changed + self.unchanged
+
+    def add(self, written: Written) -> None:
+        self.added += written.added
+        self.changed += written.changed
+        self.unchanged += written.unchanged
+        self.links += written.links_added
+
+    def add_damaged(self, record: Damaged) -> None:
+        self.damaged += 1
+        if len(self.examples) < SHOWN:
+            self.examples.append(str(record))
+
+
+@dataclass
+class Summary(Tally):
+    unknown_links: int = 0  # to or from a question that is missing
+    circular_links: int = 0  # make a question a duplicate of itself
 
 
 OnProgress = Callable[[Summary], None]
@@ -86,7 +104,7 @@ class _Loading:
                 post = cleaned(record)
                 wrong = "expected a new id" if post.id in self._seen else problem(post)
                 if wrong:
-                    self._damaged(_about(post, wrong))
+                    self._damaged(about(post, wrong))
                 else:
                     self._seen.add(post.id)
                     yield post
@@ -99,17 +117,14 @@ class _Loading:
         ready = []
         for post in batch:
             if kinds[post.id] != post.kind:
-                self._damaged(_about(post, f"known as {kinds[post.id]}, not {post.kind}"))
+                self._damaged(about(post, f"known as {kinds[post.id]}, not {post.kind}"))
             elif post.kind == "question" or kinds.get(post.parent or "") == "question":
                 ready.append(post)
             elif wait:
                 self.waiting.write(json.dumps(post_to_json(post)) + "\n")
             else:
-                self._damaged(_about(post, f"expected its question {post.parent!r}, found none"))
-        written = self.archive.write(ready)
-        self.summary.added += written.added
-        self.summary.changed += written.changed
-        self.summary.unchanged += written.unchanged
+                self._damaged(about(post, f"expected its question {post.parent!r}, found none"))
+        self.summary.add(self.archive.write(ready))
 
     def write_waiting(self) -> None:
         self.waiting.seek(0)
@@ -131,9 +146,7 @@ class _Loading:
     def _damaged(self, record: Damaged) -> None:
         if self.strict:
             raise AskonceError(str(record))
-        self.summary.damaged += 1
-        if len(self.summary.examples) < SHOWN:
-            self.summary.examples.append(str(record))
+        self.summary.add_damaged(record)
 
 
 def cleaned(post: Post) -> Post:
@@ -144,5 +157,5 @@ def cleaned(post: Post) -> Post:
     return replace(post, title=title, body=body, html=html)
 
 
-def _about(post: Post, what: str) -> Damaged:
+def about(post: Post, what: str) -> Damaged:
     return Damaged(f"post {post.id[:50]!r}", what)

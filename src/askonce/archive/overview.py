@@ -6,6 +6,11 @@ from sqlalchemy import Connection, Row, case, func, select
 
 from askonce.archive.tables import WITHOUT_HTML, links, posts, revisions
 
+_ANSWERS = posts.alias()
+_ANSWERED = (
+    select(_ANSWERS.c.number).where(_ANSWERS.c.parent == posts.c.id, ~_ANSWERS.c.deleted).exists()
+)
+
 
 def counts(connection: Connection) -> dict[str, int]:
     accepted = func.sum(case((posts.c.accepted, 1), else_=0)).label("accepted")
@@ -49,11 +54,9 @@ def growth(connection: Connection) -> list[tuple[str, int, int]]:
 
 
 def popular(connection: Connection, limit: int) -> list[Row[Any]]:
-    answers = posts.alias()
-    has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
     query = (
         select(*WITHOUT_HTML)
-        .where(posts.c.kind == "question", ~posts.c.deleted, posts.c.title != "", has.exists())
+        .where(posts.c.kind == "question", ~posts.c.deleted, posts.c.title != "", _ANSWERED)
         .order_by(func.coalesce(posts.c.score, 0).desc(), posts.c.number)
     )
     return list(connection.execute(query.limit(limit)))
@@ -62,7 +65,5 @@ def popular(connection: Connection, limit: int) -> list[Row[Any]]:
 def newest(connection: Connection, limit: int, unanswered: bool) -> list[Row[Any]]:
     query = select(*WITHOUT_HTML).where(posts.c.kind == "question", ~posts.c.deleted)
     if unanswered:
-        answers = posts.alias()
-        has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
-        query = query.where(~has.exists())
+        query = query.where(~_ANSWERED)
     return list(connection.execute(query.order_by(posts.c.number.desc()).limit(limit)))

@@ -31,11 +31,3 @@ class Snapshot:
 
     def duplicate_of(self, question_id: str) -> str | None:
         return self._duplicate_of.get(question_id)
-
-    def original(self, question_id: str) -> str:
-        """The end of this question's chain of duplicates; a cycle ends where it would close."""
-        seen = {question_id}
-        while (target := self._duplicate_of.get(question_id)) is not None and target not in seen:
-            seen.add(target)
-            question_id = target
-        return question_id

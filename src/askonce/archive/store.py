@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Select, bindparam, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from sqlalchemy.pool import StaticPool
 
-from askonce.archive import database, links, overview, schema, synced
+from askonce.archive import database, links, overview, schema, synced, tables
 from askonce.archive.desk.decisions import DecisionTable
 from askonce.archive.desk.feedback import FeedbackTable, Judgement, judge
 from askonce.archive.desk.options import Options
@@ -25,7 +25,7 @@ from askonce.archive.desk.searches import SearchTable
 from askonce.archive.rows import as_post, as_row, check
 from askonce.archive.snapshot import Snapshot
 from askonce.archive.tables import FORMAT, WITHOUT_HTML, posts, revisions, state
-from askonce.archive.writing import CHUNK, Written, chunks, delete_rows, write_rows
+from askonce.archive.writing import CHUNK, Written, chunks, delete_rows, partners, write_rows
 from askonce.errors import ArchiveUnavailable, AskonceError
 from askonce.types import Link, LinkKind, Post, PostKind
 
@@ -305,7 +305,7 @@ class Archive:
     def linked(self, ids: Sequence[str]) -> dict[str, set[str]]:
         """The questions that each of these is linked with, in either direction."""
         with self._reading() as connection:
-            return links.linked(connection, ids)
+            return partners(connection, tables.links, ids)
 
     def originals(self, ids: Sequence[str]) -> Mapping[str, str]:
         """The end of each question's chain of duplicates; a cycle ends where it would close."""

@@ -1,14 +1,13 @@
 """Write to an archive, inside a transaction that the caller has begun."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, or_, select, update
 
 from askonce.archive.tables import links, posts, revisions, state
 from askonce.errors import AskonceError
-from askonce.types import SOURCE_FIELDS
+from askonce.types import SOURCE_FIELDS, utc_now
 
 Rows = Mapping[str, Mapping[str, Any]]  # by post id
 CHUNK = 5000  # ids per statement; SQLite allows 32,766
@@ -82,6 +81,20 @@ def chunks(ids: list[str]) -> Iterator[list[str]]:
         yield ids[start : start + CHUNK]
 
 
+def partners(
+    connection: Connection, table: Table, ids: Sequence[str], *where: ColumnElement[bool]
+) -> dict[str, set[str]]:
+    """The other ends of each id's rows in a table of pairs, in either direction."""
+    others: dict[str, set[str]] = {}
+    for chunk in chunks(list(ids)):
+        ends = or_(table.c.source.in_(chunk), table.c.target.in_(chunk))
+        query = select(table.c.source, table.c.target).where(ends, *where)
+        for source, target in connection.execute(query):
+            others.setdefault(source, set()).add(target)
+            others.setdefault(target, set()).add(source)
+    return others
+
+
 def _stored_rows(connection: Connection, ids: list[str]) -> Rows:
     stored: dict[str, Mapping[str, Any]] = {}
     for chunk in chunks(ids):
@@ -117,7 +130,7 @@ def _assign_changes(connection: Connection, rows: Sequence[dict[str, Any]]) -> i
 def _add_revisions(
     connection: Connection, changed: Sequence[Mapping[str, Any]], stored: Rows
 ) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = utc_now()
     old_texts = []
     for row in changed:
         before = stored[row["id"]]

@@ -24,8 +24,7 @@ class BM25(Baseline):
     """Okapi BM25 (k1 = 1.2, b = 0.75) over stemmed words of all candidates of the dataset."""
 
     def fit(self, material: Material) -> None:
-        self.index = LexicalIndex(tokeniser=material.dataset.tokeniser)
-        self.index.add(material.posts)
+        self.index = LexicalIndex.of(material.posts, material.dataset.tokeniser)
 
     def score(self, pool: Pool) -> np.ndarray:
         return self.index.scores(pool)

@@ -3,7 +3,6 @@
 import platform
 import resource
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from askonce.bench.store import CELL, FORMAT, PER_QUERY, Store, StoredCell, writ
 from askonce.evaluation import METRICS, Report, evaluate, pools_to_qrels, write_qrels, write_run
 from askonce.files import locked
 from askonce.training.events import OnEvent
+from askonce.types import utc_now
 
 
 def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> StoredCell:
@@ -50,7 +50,7 @@ def _run(plan: CellPlan, store: Store, data: BenchData, row: Row, on_event: OnEv
         "figures": {split: _figures(report, data, split) for split, report in reports.items()},
         "facts": outcome.facts | _measured(time.perf_counter() - begin),
         "versions": _versions(),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "finished": utc_now(),
     }
     row.tidy(part)
     write_json(part / CELL, record)

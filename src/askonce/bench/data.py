@@ -9,7 +9,7 @@ from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation import METRICS
 from askonce.files import skipping_damaged
-from askonce.types import Dataset, Pool, ProtocolName, Split, candidates
+from askonce.types import Dataset, Pool, ProtocolName, Split, candidates, evenly_spaced
 
 BOTH_TESTS = {"trecqa": ("test-raw", "test-clean")}  # papers report one or the other
 ACCURACY = ("insuranceqa", "insuranceqa-v1", "insuranceqa-package")  # papers report only P@1
@@ -74,14 +74,13 @@ def bench_data(name: str, setup: Setup) -> BenchData:
     names = [_resolve_split(dataset, split) for split in reported]
     if dataset.dev in dataset.splits:
         names = [dataset.dev, *(name for name in names if name != dataset.dev)]
-    scored = {name: setup.protocol or _protocol(dataset, name) for name in names}
+    # splits without questions of a single label have a protocol of their own
+    scored = {
+        name: setup.protocol or ("clean" if name.endswith("-clean") else dataset.protocol)
+        for name in names
+    }
     sample = quick_sample(dataset, scored) if setup.quick else dataset
     return BenchData(sample, scored, tuple(damaged))
-
-
-def _protocol(dataset: Dataset, split: str) -> ProtocolName:
-    """The dataset's own; ``clean`` for splits without questions of a single label."""
-    return "clean" if split.endswith("-clean") else dataset.protocol
 
 
 def _resolve_split(dataset: Dataset, split: str) -> str:
@@ -115,4 +114,4 @@ def _sample(pools: Sequence[Pool], size: int, questions: tuple[int, int]) -> tup
     total = sum(len(pool.candidates) for pool in pools)
     fitting = len(pools) * size // total if total else 0
     count = min(max(least, fitting), most, len(pools))
-    return tuple(pools[n * len(pools) // count] for n in range(count))
+    return tuple(evenly_spaced(pools, count))

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, DataError
-from askonce.evaluation import METRICS, Qrels, Run, read_qrels, read_run
+from askonce.evaluation import METRICS, Run, read_run
 from askonce.files import write_atomic
 from askonce.types import Dataset
 
@@ -201,9 +201,6 @@ class Store:
         """Questions and texts per second of processor time, by row; empty if not measured."""
         path = self.folder / dataset / SPEEDS
         return _read(path) if path.is_file() else {}
-
-    def qrels(self, dataset: str, split: str) -> Qrels:
-        return read_qrels(self.folder / dataset / f"{split}.qrels.gz")
 
     def keep(self, folder: Path) -> int:
         """Copy the figures and curves of all cells to another store; the number of cells.

@@ -85,11 +85,15 @@ def _import(archive: Path, name: str, output: int | None) -> None:
 @contextmanager
 def _serving(archive: Path) -> Iterator[str]:
     """Start a server on a free port; yields its address once it is ready."""
-    with _started("serve", str(archive), "--port", "0", stdout=subprocess.PIPE) as server:
-        line = (server.stdout.readline() if server.stdout else b"").decode()
-        address = next((word for word in line.split() if word.startswith("http://")), None)
-        if address is None:
-            raise AskonceError(f"the server did not start: {line.strip() or 'see above'}")
+    with _started("serve", str(archive), "--port", "0", "--json", stdout=subprocess.PIPE) as server:
+        report = b""
+        for line in iter(server.stdout.readline, b"") if server.stdout else ():
+            report += line
+            if line == b"}\n":  # its end; the server goes on
+                break
+        if not report:
+            raise AskonceError("the server did not start; see above")
+        address = str(json.loads(report)["address"])
         _wait(lambda: _get(address, "/readyz") is not None)
         yield address
 

@@ -1,7 +1,8 @@
 """Generates the reference pages of docs/ from the program: ``make docs``."""
 
-import sys
 from pathlib import Path
+
+import typer
 
 from askonce.cli.output import first_line
 
@@ -11,8 +12,6 @@ def pages() -> dict[str, str]:
 
 
 def _commands() -> str:
-    import typer
-
     from askonce.cli import app
 
     program = typer.main.get_command(app)
@@ -56,12 +55,12 @@ def _datasets() -> str:
     return "\n".join(["# Datasets", "", "| name | what it is |", "|---|---|", *rows, ""])
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
+def main(folder: Path) -> None:
+    """Write the pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (folder / name).write_text(text, "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -58,18 +58,15 @@ def train(
     opened = open_archive(archive, folder)
     with training_progress() as on_event:
         trained = train_on_archive(opened, options, on_event, out)
+    servings = trained.manifest.servings
     for name, reason in trained.missing.items():
-        serves = (
-            "the teacher serves as it comes" if getattr(trained.manifest, name) else "no ranker"
-        )
+        serves = "the teacher serves as it comes" if name in servings else "no ranker"
         typer.echo(f"note: {serves} for {name}: {reason}", err=True)
     if json:
         _write(opened.name, tasks, trained)
         return
-    for name in tasks:
-        serving = getattr(trained.manifest, name)
-        if serving is not None:
-            _show(name, serving)
+    for name, serving in servings.items():
+        _show(name, serving)
     console().print(f"models in {trained.folder}")
 
 

@@ -51,27 +51,12 @@ def context(engine: Engine, question: str, characters: int, k: int = 10) -> Cont
         text = _passage(hit, min(room, LONGEST_PASSAGE))
         if len(text) < min(SHORTEST_PASSAGE, len(hit.text.strip())):
             break
-        passages.append(_described(hit, text))
+        fields = hit.model_dump(include=Passage.model_fields.keys() - {"text"})
+        passages.append(Passage(text=text, **fields))
         blocks.append(head + text + source)
         left = characters - len("\n\n".join(blocks))
     joined = "\n\n".join(blocks)
     return Context(text=joined, characters=len(joined), passages=passages)
-
-
-def _described(hit: RankedAnswer, text: str) -> Passage:
-    return Passage(
-        id=hit.id,
-        question_id=hit.question_id,
-        question_title=hit.question_title,
-        text=text,
-        score=hit.score,
-        accepted=hit.accepted,
-        url=hit.url,
-        author=hit.author,
-        author_url=hit.author_url,
-        site=hit.site,
-        licence=hit.licence,
-    )
 
 
 def _passage(hit: RankedAnswer, room: int) -> str:

@@ -23,7 +23,6 @@ from askonce.engine.hits import (
 )
 from askonce.engine.lifecycle.following import OnEvent
 from askonce.engine.lifecycle.manager import IndexManager, Searches
-from askonce.engine.lifecycle.reading import ReadingSettings
 from askonce.engine.options import DEEP, DEFAULT, ResultOptions
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
 from askonce.engine.wording import CurrentWording
@@ -40,14 +39,17 @@ TYPED_DEPTH = 20  # candidates of each index for a question that is being typed
 
 
 class Engine:
-    """Search over one archive. Threads may share it."""
+    """Search over one archive. Threads may share it.
+
+    ``reading`` is the share of one core's time in which a teacher reads posts in the background.
+    """
 
     def __init__(
         self,
         archive: Archive,
         on_event: OnEvent | None = None,
         index: str | None = None,
-        reading: ReadingSettings | None = None,
+        reading: float = 0.5,
     ) -> None:
         self.archive = archive
         self._manager = IndexManager(archive, on_event, index, reading)

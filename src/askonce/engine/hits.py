@@ -1,6 +1,6 @@
 """Turn a ranking of ids into hits: posts with answers, marks, probability, votes and words."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -73,7 +73,8 @@ def similar_hits(
         ranks = [rank for rank in groups[name] if ids[rank] in posts]  # others were deleted
         if name not in posts and ranks:
             name = ids[ranks[0]]
-        marks = _of_all(answers, [name, *(ids[rank] for rank in ranks)])
+        group = (name, *(ids[rank] for rank in ranks))  # the question and its duplicates
+        marks = {id_: mark for one in group for id_, mark in answers.get(one, {}).items()}
         if ranks and options.allows(posts[name], posts[name], marks):
             entries.append((posts[name], ranks, marks))
     entries = _in_order(entries, options, lambda entry: entry[0])[options.offset : last]
@@ -128,11 +129,6 @@ def _claimed(probability: float | None, floor: float, question: str, posts: Sequ
     if probability is None:
         return False
     return probability >= floor or any(same_title(question, post.title) for post in posts)
-
-
-def _of_all(answers: Mapping[str, Mapping[str, bool]], names: Sequence[str]) -> dict[str, bool]:
-    """The answers to a question and to its duplicates."""
-    return {answer: mark for name in names for answer, mark in answers.get(name, {}).items()}
 
 
 def _title(post: Post) -> FoldedQuestion:

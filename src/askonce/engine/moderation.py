@@ -1,7 +1,6 @@
 """A moderator's desk: likely duplicates, likely answers, questions asked again and again."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -112,17 +111,13 @@ def asked_again(archive: Archive, limit: int) -> list[AskedAgain]:
     return [
         AskedAgain(
             original=DeskPost.of(posts[name], len(answers.get(name, ()))),
-            duplicates=_posts(posts, answers, others),
+            duplicates=[
+                DeskPost.of(posts[n], len(answers.get(n, ()))) for n in sorted(others) if n in posts
+            ],
         )
         for name, others in largest
         if name in posts
     ]
-
-
-def _posts(
-    posts: Mapping[str, Post], answers: Mapping[str, Mapping[str, bool]], names: Sequence[str]
-) -> list[DeskPost]:
-    return [DeskPost.of(posts[n], len(answers.get(n, ()))) for n in sorted(names) if n in posts]
 
 
 def decide(engine: "Engine", kind: DecisionKind, source: str, target: str) -> Decision:

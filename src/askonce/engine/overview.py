@@ -97,9 +97,7 @@ def describe_models(archive: Archive, model: str | None, status: Status) -> dict
     if folder is not None and model is not None:
         manifest = read_manifest(folder / FOLDER / model)
         created = manifest.created
-        for task in tasks:
-            serving = getattr(manifest, task)
-            tasks[task] = as_dict(serving) if serving is not None else None
+        tasks |= {task: as_dict(serving) for task, serving in manifest.servings.items()}
     return {
         "current": model,
         "created": created,

@@ -4,12 +4,12 @@ from askonce.evaluation.metrics import METRICS, Report, evaluate
 from askonce.evaluation.significance import (
     Agreement,
     Comparison,
+    Estimate,
     Interval,
-    Summary,
     bootstrap_interval,
     compare,
+    estimate,
     order_agreement,
-    summarise,
 )
 from askonce.evaluation.ties import TIE_RULES, TieRule
 from askonce.evaluation.trec_files import (
@@ -28,21 +28,21 @@ __all__ = [
     "TIE_RULES",
     "Agreement",
     "Comparison",
+    "Estimate",
     "Interval",
     "Qrels",
     "Report",
     "Run",
-    "Summary",
     "TieRule",
     "bootstrap_interval",
     "compare",
+    "estimate",
     "evaluate",
     "order_agreement",
     "pools_to_qrels",
     "pools_to_run",
     "read_qrels",
     "read_run",
-    "summarise",
     "write_qrels",
     "write_run",
 ]

@@ -24,11 +24,6 @@ class Report:
     unanswered: int  # queries that the run lacks; they count as 0
     ignored: int  # queries of the run that the qrels lack
 
-    def values(self, metric: str) -> dict[str, float]:
-        if metric not in METRICS:
-            raise UnknownName(f"no metric is called {metric!r}; {nearest(metric, METRICS)}")
-        return {query: values[metric] for query, values in self.per_query.items()}
-
 
 def evaluate(
     qrels: Qrels, run: Run, protocol: ProtocolName = "trec", ties: TieRule = "trec"

@@ -1,6 +1,6 @@
-"""Significance: intervals over queries, paired tests, spread over seeds.
+"""Significance: intervals over queries, paired tests, deviation over seeds.
 
-All functions take one metric's values by query, as ``Report.values`` returns them.
+All functions take one metric's values by query.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,20 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """One system over several seeds."""
+class Estimate:
+    """One metric of a system over several seeds."""
 
     mean: float
     interval: Interval | None  # over queries; none with a single query
-    seeds: int
-    spread: float | None  # standard deviation of the mean over seeds; none with a single seed
+    deviation: float | None  # standard deviation of the mean over seeds; none with a single seed
+
+    def __str__(self) -> str:
+        low, high = self.bounds
+        return f"{self.mean:.3f}" + ("" if low is None else f" [{low:.3f}–{high:.3f}]")
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        return (None, None) if self.interval is None else (self.interval.low, self.interval.high)
 
 
 @dataclass(frozen=True)
@@ -94,27 +101,23 @@ def compare(
     return [Comparison(name, *row) for name, row in zip(others, rows, strict=True)]
 
 
-def summarise(seeds: Sequence[Mapping[str, float]]) -> Summary:
+def estimate(seeds: Sequence[Mapping[str, float]]) -> Estimate:
     """Mean over seeds and queries; the interval is over queries, of values averaged over seeds."""
     if not seeds:
-        raise AskonceError("a summary needs the values of at least one seed")
+        raise AskonceError("an estimate needs the values of at least one seed")
     table = _aligned([(f"seed {n}", values) for n, values in enumerate(seeds, start=1)])  # (S, Q)
     by_query = table.mean(axis=0)
     one_query, one_seed = table.shape[1] == 1, table.shape[0] == 1
-    return Summary(
+    return Estimate(
         mean=float(by_query.mean()),
         interval=None if one_query else bootstrap_interval(by_query),
-        seeds=table.shape[0],
-        spread=None if one_seed else float(table.mean(axis=1).std(ddof=1)),
+        deviation=None if one_seed else float(table.mean(axis=1).std(ddof=1)),
     )
 
 
 def order_agreement(
     published: Mapping[str, float],
     values: Mapping[str, Mapping[str, float]],
-    level: float = 0.95,
-    samples: int = 1000,
-    seed: int = 0,
 ) -> Agreement:
     """Kendall's τ-b between systems ordered by a published number and by their own mean.
 
@@ -136,10 +139,10 @@ def order_agreement(
         (every,),
         tau,
         vectorized=False,
-        n_resamples=samples,
-        confidence_level=level,
+        n_resamples=1000,
+        confidence_level=0.95,
         method="percentile",
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng(0),
     )
     low, high = resampled.confidence_interval
     p = float(stats.kendalltau(numbers, table.mean(axis=1)).pvalue)

@@ -94,7 +94,7 @@ def _empty(dim: int) -> Index:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class KeySnapshot:
     """What one search sees from start to end; a change makes a new snapshot."""
 
     keys: np.ndarray  # (n, K)
@@ -158,4 +158,4 @@ class Snapshot:
         return np.flatnonzero((scores >= least) & alive)
 
 
-EMPTY = Snapshot(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=bool), 0, ())
+EMPTY = KeySnapshot(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=bool), 0, ())

@@ -94,6 +94,15 @@ class LexicalIndex:
         self._writing = threading.Lock()
         self._see_commits()
 
+    @classmethod
+    def of(
+        cls, posts: Iterable[Post], tokeniser: TokeniserName = "words", forgiving: bool = False
+    ) -> "LexicalIndex":
+        """An index of these posts, in memory."""
+        index = cls(tokeniser=tokeniser, forgiving=forgiving)
+        index.add(posts)
+        return index
+
     def __len__(self) -> int:
         return self._reader.posts
 

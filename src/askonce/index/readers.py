@@ -43,6 +43,11 @@ class TwoReaders:
         return keys, read
 
 
+def slow_reader(coder: KeyEncoder) -> KeyEncoder | None:
+    """The slow one of two readers; None for an encoder that is one reader."""
+    return coder.slow if isinstance(coder, TwoReaders) else None
+
+
 def first_keys(coder: KeyEncoder, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
     """Keys (n, K) of new posts, and which of them are final (n,)."""
     if isinstance(coder, TwoReaders):

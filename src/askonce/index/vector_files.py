@@ -15,7 +15,7 @@ import numpy as np
 
 from askonce.files import sync
 from askonce.index import position
-from askonce.index.key_search import Graph, Snapshot
+from askonce.index.key_search import Graph, KeySnapshot
 
 FORMAT = 1
 KEY = np.dtype("<f4")
@@ -127,7 +127,7 @@ class Loaded:
     ids: list[str]
     rows: dict[str, int]
     unread: dict[str, None]
-    snapshot: Snapshot
+    snapshot: KeySnapshot
 
 
 class VectorFiles:
@@ -165,14 +165,14 @@ class VectorFiles:
             graph = Graph.load(self._graph(saved), saved.dim, saved.graph_rows, saved.graph_scale)
         alive = np.zeros(saved.rows, dtype=bool)  # (n,)
         alive[list(rows.values())] = True
-        snapshot = Snapshot(keys, alive, len(rows), ids, graph)
+        snapshot = KeySnapshot(keys, alive, len(rows), ids, graph)
         return Loaded(saved, store, ids, rows, logged.unread, snapshot)
 
     def write(
         self,
         before: Saved,
         change: int,
-        snapshot: Snapshot,
+        snapshot: KeySnapshot,
         store: KeyRows | None,
         log: bytes,
         unread: int = 0,

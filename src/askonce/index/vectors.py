@@ -13,8 +13,8 @@ import numpy as np
 from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit, KeyEncoder, batches, finite_keys
-from askonce.index.key_search import EMPTY, Graph, Snapshot
-from askonce.index.readers import TwoReaders, first_keys
+from askonce.index.key_search import EMPTY, Graph, KeySnapshot
+from askonce.index.readers import first_keys, slow_reader
 from askonce.index.vector_files import KeyRows, Saved, VectorFiles, added, marked, removed
 from askonce.types import Post
 
@@ -52,6 +52,7 @@ class VectorIndex:
         exact_values: int = EXACT_VALUES,
     ) -> None:
         self.coder, self.position = coder, 0
+        self._two_readers = slow_reader(coder) is not None
         self._writable, self._exact_values = writer, exact_values
         self._files = VectorFiles(folder, coder.name) if folder is not None else None
         self._saved, self._contents, self._snapshot = Saved(), Contents(), EMPTY
@@ -78,7 +79,7 @@ class VectorIndex:
         final = [True] * len(ids) if read is None else read.tolist()
         with self._writing:
             self._append(list(ids), keys)
-            if isinstance(self.coder, TwoReaders):
+            if self._two_readers:
                 self._mark(ids, final)
 
     def unread(self, count: int | None = None) -> list[str]:
@@ -151,7 +152,7 @@ class VectorIndex:
         loaded = self._files.load()
         self.position, self._saved = loaded.saved.change, loaded.saved
         with self._publishing:
-            unread = loaded.unread if isinstance(self.coder, TwoReaders) else {}
+            unread = loaded.unread if self._two_readers else {}
             self._contents = Contents(loaded.store, loaded.ids, loaded.rows, unread)
             self._snapshot = loaded.snapshot
 
@@ -207,7 +208,7 @@ class VectorIndex:
         living = snapshot.living + len(ids) - len(replaced)
         with self._publishing:
             contents.rows.update(zip(ids, range(start, start + len(ids)), strict=True))
-            self._snapshot = Snapshot(
+            self._snapshot = KeySnapshot(
                 contents.store.keys, alive, living, contents.ids, snapshot.graph
             )
 
@@ -239,10 +240,10 @@ class VectorIndex:
         with self._publishing:
             unread = self._contents.unread
             log = [added(ids)]
-            if isinstance(self.coder, TwoReaders):
+            if self._two_readers:
                 log.append(marked([post_id for post_id in ids if post_id not in unread]))
             self._contents = Contents(store, ids, by_id, unread, log)
-            self._snapshot = Snapshot(store.keys, np.ones(len(ids), dtype=bool), len(ids), ids)
+            self._snapshot = KeySnapshot(store.keys, np.ones(len(ids), dtype=bool), len(ids), ids)
 
     def _grow_graph(self) -> None:
         """Add new rows to the graph when they are too many to scan in every search."""

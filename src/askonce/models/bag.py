@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Encoder, Side, WordWeights
+from askonce.models.base import SIDES, EmbeddingInit, Encoder, Side, WordWeights
 from askonce.models.layers.functional import cosine
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
@@ -53,6 +53,10 @@ class Bag(Encoder):
             nn.init.eye_(next(linear.parameters()))
         self.tables = None  # of each map, (V, D): all that encoding needs
         self.register_load_state_dict_post_hook(_discard_tables)  # type: ignore[no-untyped-call]
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return SIDES[: self.config.sides]
 
     def encode(self, batch: Batch) -> Tensor:
         return self.encode_side(batch, "query")  # (B, D)

@@ -20,6 +20,7 @@ from askonce.text.vocabulary import Vocabulary
 
 Side = Literal["query", "candidate"]
 ViewName = Literal["text", "title", "body"]
+SIDES: tuple[Side, ...] = ("query", "candidate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +155,11 @@ class Encoder(Matcher):
     def similarities(self, query: Tensor, candidate: Tensor) -> Tensor:
         """Scores (Q, N) of all queries (Q, D) with all candidates (N, D)."""
         return self.similarity(query[:, None], candidate[None])
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides that it encodes differently; ("query",) if it makes no difference."""
+        return ("query",)
 
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
         """The vectors of texts as queries or as candidates; most models make no difference."""

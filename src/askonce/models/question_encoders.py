@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.errors import ConfigError
+from askonce.config import at_least, below_one
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder
 from askonce.models.layers.cells import Cell, ConvolutionCell, GRUCell, LSTMCell, State
@@ -36,11 +36,9 @@ class QuestionConfig:
     train_words: bool = False  # section 6: fixed
 
     def __post_init__(self) -> None:
-        for name, least in (("dim", 1), ("depth", 1), ("body_words", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} = {getattr(self, name)}; expected at least {least}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout = {self.dropout}; expected 0 or more and less than 1")
+        at_least(self, "model", 1, "dim", "depth")
+        at_least(self, "model", 0, "body_words")
+        below_one(self, "model", "dropout")
 
 
 class QuestionEncoder(Encoder):
@@ -183,8 +181,7 @@ class CNN(QuestionEncoder):
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            if self.order < 1:
-                raise ConfigError(f"order = {self.order}; expected at least 1")
+            at_least(self, "model", 1, "order")
 
     config: Config
 

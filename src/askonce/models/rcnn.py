@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from askonce.config import at_least, below_one
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import Side, WordWeights
@@ -31,10 +32,8 @@ class RCNN(QuestionEncoder):
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            if self.order < 2:
-                raise ConfigError(f"order = {self.order}; expected at least 2")
-            if not 0 <= self.decay < 1:
-                raise ConfigError(f"decay = {self.decay}; expected 0 or more and less than 1")
+            at_least(self, "model", 2, "order")
+            below_one(self, "model", "decay")
 
     config: Config
 

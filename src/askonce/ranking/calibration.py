@@ -17,6 +17,7 @@ SHOWN = 10  # candidates of a question that a reader looks at
 SAME_TITLE = 0.5  # the least probability of a question with the same title
 COPY = 0.9  # unmarked candidates above this overlap are not used as negatives
 BINS = 10
+RIDGE = 0.1  # penalty on slopes
 CLAIMS_RIGHT = 0.5  # least share of claims that are right, where unmarked duplicates count as wrong
 FALSE_CLAIMS = 0.05  # greatest share of questions without a marked duplicate that are claimed
 ALWAYS_CLOSE = 0.95  # share of questions of the archive's kind that get results without a request
@@ -139,7 +140,7 @@ def gather_evidence(
     return Evidence(names, np.array(rows), np.array(same, dtype=np.float64), np.array(weights))
 
 
-def fit_calibration(evidence: Evidence, ridge: float = 0.1) -> Calibration:
+def fit_calibration(evidence: Evidence) -> Calibration:
     """Logistic regression without negative slopes: no score lowers the probability.
 
     The intercept is not regularised, so the mean probability is the prior of the evidence.
@@ -155,8 +156,8 @@ def fit_calibration(evidence: Evidence, ridge: float = 0.1) -> Calibration:
         logits = theta[0] + inputs @ theta[1:]  # (N,)
         each = np.logaddexp(0, logits) - evidence.same * logits
         residual = evidence.weight * (1 / (1 + np.exp(-logits)) - evidence.same)
-        value = evidence.weight @ each + ridge / 2 * theta[1:] @ theta[1:]
-        gradient = np.concatenate([[residual.sum()], residual @ inputs + ridge * theta[1:]])
+        value = evidence.weight @ each + RIDGE / 2 * theta[1:] @ theta[1:]
+        gradient = np.concatenate([[residual.sum()], residual @ inputs + RIDGE * theta[1:]])
         return value / total, gradient / total
 
     start = np.zeros(1 + len(evidence.names))

@@ -89,6 +89,15 @@ class Manifest:
     change: int = 0  # the change number of the archive that training read
     format: int = FORMAT
 
+    @property
+    def servings(self) -> dict[TaskName, Serving]:
+        """What serves each task that something serves."""
+        both: dict[TaskName, Serving | None] = {
+            "questions": self.questions,
+            "answers": self.answers,
+        }
+        return {task: serving for task, serving in both.items() if serving is not None}
+
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a finished training run and put it in service."""
@@ -102,11 +111,11 @@ def save_manifest(folder: Path, manifest: Manifest) -> None:
     write_atomic(folder / MANIFEST, text)
 
 
-def remove_old(archive: Path, keep: int = 2) -> None:
-    """Remove all but the newest training runs; never the one in service."""
+def remove_old(archive: Path) -> None:
+    """Remove all but the two newest training runs; never the one in service."""
     serving = current(archive)
     finished = [path for path in _numbered(archive) if (path / MANIFEST).is_file()]
-    retained = {*finished[-keep:], serving}
+    retained = {*finished[-2:], serving}
     for path in _numbered(archive):
         if path not in retained:
             shutil.rmtree(path, ignore_errors=True)
@@ -145,8 +154,8 @@ def read_manifest(folder: Path) -> Manifest:
         version = record.get("format") if isinstance(record, dict) else record
         raise DataError(path, f"format {FORMAT}", version)
     manifest = settings(Manifest, record, "")
-    for serving in (manifest.questions, manifest.answers):
-        for name in serving.models if serving is not None else ():
+    for serving in manifest.servings.values():
+        for name in serving.models:
             if name is not None and not name.startswith(SENTENCE):
                 need_inside(folder, name)
     return manifest

@@ -14,7 +14,7 @@ import numpy as np
 
 from askonce.index.base import Hit, Index, KeyIndex, WordIndex
 from askonce.index.lexical import LexicalIndex
-from askonce.index.readers import TwoReaders, query_keys
+from askonce.index.readers import query_keys, slow_reader
 from askonce.ranking.calibration import same_title
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import (
@@ -64,13 +64,11 @@ class Search:
 
     def rankers(self) -> list[str]:
         """The ways of ranking that differ here, the best first."""
-        if self.vectors is None and self.pair is None:
-            return ["best", "bm25"]
         names = ["best", "bm25"]
         if self.vectors is not None:
             names += ["vectors"]
             names += ["fused"] if self.pair is not None else []
-            names += [TYPED] if isinstance(self.vectors.coder, TwoReaders) else []
+            names += [TYPED] if slow_reader(self.vectors.coder) else []
         return names
 
     def rank(
@@ -162,9 +160,7 @@ class Search:
         wanted = self._stages("best")
         stages: dict[str, np.ndarray] = {}  # (n,) each
         if BM25 in wanted:
-            lexical = LexicalIndex()
-            lexical.add(posts)
-            stages[BM25] = lexical.score(query, [post.id for post in posts])
+            stages[BM25] = LexicalIndex.of(posts).score(query, [post.id for post in posts])
         if VECTORS in wanted and self.vectors is not None:
             coder = self.vectors.coder
             stages[VECTORS] = coder.candidate_keys(posts) @ coder.query_keys([query])[0]

@@ -6,12 +6,12 @@ on where it was: what is read again is the same posts under the same ids.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, SyncBatch
-from askonce.archive.load import SHOWN, cleaned
+from askonce.archive.load import Tally, about, cleaned
 from askonce.archive.rows import problem
 from askonce.data.forums import IMPORTERS, Damaged, Record, Source
 from askonce.errors import AskonceError
@@ -25,17 +25,11 @@ BATCH = 1000  # records of a file per transaction
 
 
 @dataclass
-class SyncSummary:
-    added: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    links: int = 0
+class SyncSummary(Tally):
     deleted: int = 0
     waiting: int = 0  # answers and links whose question the source has not delivered
-    damaged: int = 0
     requests: int = 0
     full: bool = False  # whether the whole source was read, so that deletions are known
-    examples: list[str] = field(default_factory=list)
 
 
 OnPage = Callable[[SyncSummary], None]
@@ -115,10 +109,7 @@ class _Pass:
             self.state |= state
         batch = SyncBatch(ready, links, deleted, self.state["number"])
         written, gone = self.archive.sync(self.name, batch, self.state)
-        self.summary.added += written.added
-        self.summary.changed += written.changed
-        self.summary.unchanged += written.unchanged
-        self.summary.links += written.links_added
+        self.summary.add(written)
         self.summary.deleted += len(gone)
         self.on_page(self.summary)
 
@@ -129,9 +120,9 @@ class _Pass:
             if isinstance(record, Link):
                 self._links.append(record)
             elif isinstance(record, Damaged):
-                self._damaged(record)
+                self.summary.add_damaged(record)
             elif message := problem(post := cleaned(record)):
-                self._damaged(Damaged(f"post {post.id[:50]!r}", message))
+                self.summary.add_damaged(about(post, message))
             else:
                 posts[post.id] = post
         return posts
@@ -145,7 +136,7 @@ class _Pass:
         self._answers = []
         for post in posts:
             if kinds.get(post.id, post.kind) != post.kind:
-                self._damaged(Damaged(f"post {post.id[:50]!r}", f"known as {kinds[post.id]}"))
+                self.summary.add_damaged(about(post, f"known as {kinds[post.id]}"))
             elif post.kind == "question" or (kinds | new).get(post.parent or "") == "question":
                 ready[post.id] = post
             else:
@@ -171,19 +162,13 @@ class _Pass:
     def _end(self, whole: bool, state: dict[str, Any]) -> SyncSummary:
         self.state = {"number": self.state["number"], **state}
         self.summary.full = whole
-        delivered = self.summary.added + self.summary.changed + self.summary.unchanged
-        if whole and delivered and not self.summary.damaged:
+        if whole and self.summary.posts and not self.summary.damaged:
             gone = self.archive.end_sync(self.name, self.state["number"], self.state)
             self.summary.deleted += len(gone)
         else:
             self.archive.set_position(self.name, self.state)
         self.on_page(self.summary)
         return self.summary
-
-    def _damaged(self, record: Damaged) -> None:
-        self.summary.damaged += 1
-        if len(self.summary.examples) < SHOWN:
-            self.summary.examples.append(str(record))
 
 
 def _records(records: Iterator[Record]) -> Iterator[Record]:

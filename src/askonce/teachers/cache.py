@@ -8,14 +8,17 @@ import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from askonce.errors import AskonceError
 
-FORMAT = 1
+T = TypeVar("T")
+OnProgress = Callable[[int, int], None]  # texts read so far, texts in all
+SAVED = 512  # texts between two writes
 CHUNK = 500  # keys of one SELECT: older SQLite takes at most 999 variables
 BUSY_SECONDS = 60  # a writer waits for another writer this long
 
@@ -98,6 +101,32 @@ class VectorCache:
                 f"cannot write the vector cache {str(self.path)!r}: {error}; free some disk "
                 "space, or set ASKONCE_CACHE to another folder"
             ) from None
+
+    def read(
+        self,
+        items: Mapping[bytes, T],
+        length: Callable[[T], int],
+        encode: Callable[[list[T]], Iterable[np.ndarray]],
+        on_progress: OnProgress | None = None,
+        keep: bool = True,
+    ) -> dict[bytes, np.ndarray]:
+        """The vectors of items by their keys; what the cache lacks is encoded now.
+
+        With ``keep``, it is also written to the cache, as soon as it is encoded.
+        """
+        vectors = self.get(list(items))
+        # longest first over all, so that every batch holds items of like length
+        missing = [(key, item) for key, item in items.items() if key not in vectors]
+        missing.sort(key=lambda pair: -length(pair[1]))
+        for start in range(0, len(missing), SAVED):
+            keys, chunk = zip(*missing[start : start + SAVED], strict=True)
+            fresh = [vector.astype(np.float16) for vector in encode(list(chunk))]
+            if keep:
+                self.put(keys, fresh)
+            vectors |= zip(keys, fresh, strict=True)
+            if on_progress is not None:
+                on_progress(start + len(chunk), len(missing))
+        return vectors
 
     def close(self) -> None:
         self._database.close()

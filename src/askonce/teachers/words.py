@@ -15,7 +15,6 @@ from askonce.errors import AskonceError
 from askonce.teachers.cache import WordCache, text_key
 from askonce.teachers.teacher import CachedTeacher, OnProgress, SentenceTeacher
 
-SAVED_TEXTS = 512  # texts between two writes to the cache
 ROOT_MEAN_SQUARE = 0.5  # of reduced numbers, about that of GloVe vectors
 
 Words = Sequence[str]  # of one text
@@ -83,22 +82,16 @@ class ContextualWords:
         cache is read but does not grow.
         """
         keys = [text_key(" ".join(words)) for words in texts]
-        vectors = self._cache.get(list(dict.fromkeys(keys)))
-        missing = {key: words for key, words in zip(keys, texts, strict=True) if key not in vectors}
-        ordered = sorted(missing.items(), key=lambda item: -len(item[1]))
-        for start in range(0, len(ordered), SAVED_TEXTS):
-            chunk = ordered[start : start + SAVED_TEXTS]
-            states = word_states(self.teacher, [words for _, words in chunk])
-            fresh = [
-                _padded(self.projection(part), len(words)).astype(np.float16)  # (T, E)
-                for part, (_, words) in zip(states, chunk, strict=True)
-            ]
-            if keep:
-                self._cache.put([key for key, _ in chunk], fresh)
-            vectors |= zip((key for key, _ in chunk), fresh, strict=True)
-            if on_progress is not None:
-                on_progress(start + len(chunk), len(ordered))
+        items = dict(zip(keys, texts, strict=True))
+        vectors = self._cache.read(items, len, self._reduced, on_progress, keep)
         return [vectors[key] for key in keys]
+
+    def _reduced(self, texts: Sequence[Words]) -> list[np.ndarray]:
+        """The vectors of each text's words (T, E), zero where the teacher has none."""
+        states = word_states(self.teacher, texts)
+        missing = [len(words) - len(part) for words, part in zip(texts, states, strict=True)]
+        reduced = map(self.projection, states)
+        return [np.pad(v, ((0, n), (0, 0))) for v, n in zip(reduced, missing, strict=True)]
 
 
 def word_states(teacher: CachedTeacher, texts: Sequence[Words]) -> list[np.ndarray]:
@@ -110,7 +103,3 @@ def word_states(teacher: CachedTeacher, texts: Sequence[Words]) -> list[np.ndarr
             "name a sentence-transformers model such as 'minilm' in text.teacher"
         )
     return loaded.word_states(texts)
-
-
-def _padded(vectors: np.ndarray, length: int) -> np.ndarray:
-    return np.pad(vectors, ((0, length - len(vectors)), (0, 0)))

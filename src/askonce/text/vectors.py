@@ -64,7 +64,7 @@ def train_skipgram(
     return WordVectors(list(model.wv.index_to_key), model.wv.vectors.astype("float32"))
 
 
-def fuse(pretrained: WordVectors, own: WordVectors) -> WordVectors:
+def fuse_vectors(pretrained: WordVectors, own: WordVectors) -> WordVectors:
     """The pretrained vectors, and our own for the words they lack.
 
     Our own are scaled to the mean length of the pretrained ones, so that neither dominates a sum;

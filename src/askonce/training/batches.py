@@ -52,7 +52,7 @@ class GroupBatch:
     labels: Tensor  # (G, C)
     mask: Tensor  # (G, C), True for the P pairs, in their order
 
-    def spread(self, values: Tensor) -> Tensor:
+    def as_table(self, values: Tensor) -> Tensor:
         """Values (P,) of the pairs as a table (G, C); zero outside the mask."""
         return values.new_zeros(self.mask.shape).masked_scatter(self.mask, values)
 
@@ -85,9 +85,9 @@ class GroupScorer(nn.Module):
         dense = 2 * len(batch.query_of) > len(batch.queries) * len(batch.candidates)
         if dense and isinstance(self.model, Encoder):  # candidates of the whole batch
             scores = self.model.similarities(query["vector"], candidate["vector"])  # (Q, N)
-            return batch.spread(scores[pairs])
+            return batch.as_table(scores[pairs])
         one, other = query.select(batch.query_of), candidate.select(batch.candidate_of)
-        return batch.spread(self.model.match(one, other))
+        return batch.as_table(self.model.match(one, other))
 
 
 class Collator:

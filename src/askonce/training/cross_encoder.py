@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from askonce.config import as_dict
+from askonce.config import above_zero, as_dict, at_least
 from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
@@ -21,7 +22,7 @@ from askonce.training.checkpoint import Progress, Record, load_weights, save_wei
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.processes import Processes
-from askonce.training.recipe import Negatives, above_zero, at_least
+from askonce.training.recipe import Negatives
 from askonce.training.sampling import Group, GroupSampler
 from askonce.types import Dataset, Pool
 
@@ -183,7 +184,6 @@ class PoolScorer:
 
     def __init__(self, encoder: CrossEncoder, dataset: Dataset, config: CrossSettings) -> None:
         self._encoder, self._config, self._dataset = encoder, config, dataset
-        self._index: LexicalIndex | None = None
 
     def score(self, pools: Sequence[Pool]) -> list[np.ndarray]:
         """One score per candidate; pairs of all pools are read together."""
@@ -207,12 +207,9 @@ class PoolScorer:
             return np.arange(len(pool.candidates))
         return np.argsort(-self._bm25.scores(pool), kind="stable")
 
-    @property
+    @cached_property
     def _bm25(self) -> LexicalIndex:
-        if self._index is None:
-            self._index = LexicalIndex(tokeniser=self._dataset.tokeniser)
-            self._index.add(self._dataset.posts.values())
-        return self._index
+        return LexicalIndex.of(self._dataset.posts.values(), self._dataset.tokeniser)
 
 
 def _placed(order: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from askonce.training.losses import LOSSES
 from askonce.training.processes import Processes
 from askonce.training.recipe import Recipe, TrainSettings
 from askonce.training.sampling import UNLABELLED, Group, GroupSampler, split_of
-from askonce.types import Dataset, Post, Split
+from askonce.types import Dataset, Post, Split, evenly_spaced
 
 SAMPLE_POOLS, SAMPLE_PAIRS = 200, 10  # pools, and pairs of each, on which feature scaling is fitted
 
@@ -262,8 +262,7 @@ def penalty(model: nn.Module, config: TrainSettings) -> Tensor | float:
 def dev_split(dataset: Dataset, limit: int | None = None) -> Split:
     """The dev pools that choose the epoch; an error if none of them counts for the metrics."""
     dev = split_of(dataset, dataset.dev)
-    if limit and limit < len(dev):
-        dev = [dev[index * len(dev) // limit] for index in range(limit)]
+    dev = evenly_spaced(dev, limit) if limit else dev
     counted_queries(pools_to_qrels(dev), dataset.protocol)
     return dev
 

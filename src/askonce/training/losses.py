@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 LossName = Literal["hinge", "max_margin", "cross_entropy", "softmax"]
-Loss = Callable[[Tensor, Tensor, Tensor, float], Tensor]
+GroupLoss = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 
 
 def hinge(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tensor:
@@ -53,7 +53,7 @@ def softmax(scores: Tensor, labels: Tensor, mask: Tensor, margin: float) -> Tens
     return -(target * log_p.masked_fill(~mask, 0)).sum(1)  # (G,)
 
 
-LOSSES: dict[LossName, Loss] = {
+LOSSES: dict[LossName, GroupLoss] = {
     "hinge": hinge,
     "max_margin": max_margin,
     "cross_entropy": cross_entropy,

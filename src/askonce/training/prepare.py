@@ -20,7 +20,7 @@ from askonce.teachers.words import ContextualWords
 from askonce.text.batch import TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
-from askonce.text.vectors import WordVectors, fuse, train_skipgram, vectors_for
+from askonce.text.vectors import WordVectors, fuse_vectors, train_skipgram, vectors_for
 from askonce.text.vocabulary import UNK, Vocabulary
 from askonce.training.events import OnEvent, Reading, ignore
 from askonce.training.recipe import Recipe, TextSettings
@@ -182,7 +182,7 @@ def word_vectors(
     words = [lexicon.words(post.text) for post in posts]
     dim = given.dim if given else text.dim or DIM
     own = train_skipgram(words, dim=dim, min_count=2, seed=seed)
-    return vectors_for(vocabulary, fuse(given, own) if given else own, seed=seed)
+    return vectors_for(vocabulary, fuse_vectors(given, own) if given else own, seed=seed)
 
 
 def starter_vectors(vocabulary: Vocabulary, dim: int | None) -> WordVectors:

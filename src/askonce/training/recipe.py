@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from askonce.config import read_toml, settings
+from askonce.config import above_zero, at_least, read_toml, settings
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.training.losses import LossName
@@ -167,22 +167,6 @@ def dataset_of(recipe: Recipe, path: Path) -> str:
     if recipe.dataset is None:
         raise ConfigError(f"{path}: expected a dataset; add a line like dataset = 'wikiqa'")
     return recipe.dataset
-
-
-def at_least(table: object, where: str, least: int, *names: str) -> None:
-    """Raise an error if one of these settings is smaller."""
-    for name in names:
-        value = getattr(table, name)
-        if value is not None and not value >= least:
-            raise ConfigError(f"{where}.{name} = {value}; expected at least {least}")
-
-
-def above_zero(table: object, where: str, *names: str) -> None:
-    """Raise an error if one of these settings is not positive."""
-    for name in names:
-        value = getattr(table, name)
-        if value is not None and not value > 0:  # also true for nan
-            raise ConfigError(f"{where}.{name} = {value}; expected more than 0")
 
 
 def _model_table(table: Any, where: str) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - from TOML

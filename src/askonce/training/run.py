@@ -83,8 +83,7 @@ def has(dataset: Dataset, role: Role) -> bool:
 def figures(ranker: Ranker, pools: Split, dataset: Dataset) -> dict[str, dict[str, float]]:
     """Metrics of the ranker and of BM25 on the same pools."""
     qrels = pools_to_qrels(pools)
-    index = LexicalIndex(tokeniser=dataset.tokeniser)
-    index.add(dataset.posts.values())
+    index = LexicalIndex.of(dataset.posts.values(), dataset.tokeniser)
     scores = {ranker.name: ranker.score_pools(pools), "bm25": [index.scores(p) for p in pools]}
     return {
         name: evaluate(qrels, pools_to_run(pools, values), dataset.protocol).metrics

@@ -16,7 +16,7 @@ from askonce.index.lexical import LexicalIndex
 from askonce.training.recipe import Negatives
 from askonce.types import Dataset, Pool, Post, Split, candidates
 
-PoolScorer = Callable[[Sequence[Pool]], list[np.ndarray]]
+ScorePools = Callable[[Sequence[Pool]], list[np.ndarray]]
 UNLABELLED = -1  # in place of a label; only a teacher has an opinion on the pair
 NEAR = 50  # results of BM25 to sample negatives from
 
@@ -95,16 +95,18 @@ class GroupSampler:
         self._own: dict[str, list[Post]] = {}  # cached negatives by query
         self._index: LexicalIndex | None = None
 
-    def epoch(self, number: int, scores: PoolScorer | None = None) -> list[Group]:
+    def epoch(self, number: int, scores: ScorePools | None = None) -> list[Group]:
         """The groups of one epoch in random order; ``mix`` ranks the pools by ``scores``."""
         rng = Random(f"{self.seed}/{number}")
         if self.negatives.source == "all":
             labelled = map(self._as_labelled, self._pools)
-            groups = [group for group in labelled if self._teaches(group)]
+            every = self.negatives.unanswered
+            groups = [g for g in labelled if any(label > 0 or every for label in g.labels)]
         elif self.negatives.source == "mix" and number > 1 and scores is not None:
             groups = list(self._mixed(rng, scores))
         else:
-            groups = list(self._drawn(rng, self.negatives.drawn(number)))
+            count = self.negatives.drawn(number)
+            groups = [_group(p, right, self._wrong(p, rng, count)) for p, right in self._examples]
         self._need_both_kinds(groups)
         rng.shuffle(groups)
         return groups
@@ -121,10 +123,6 @@ class GroupSampler:
                 "questions, or a corpus to sample from"
             )
 
-    def _teaches(self, group: Group) -> bool:
-        """Whether it has a right candidate, or any where unanswered questions count."""
-        return any(label > 0 or self.negatives.unanswered for label in group.labels)
-
     def _as_labelled(self, pool: Pool) -> Group:
         """The pool without negatives that are copies of right posts."""
         right = self.right[pool.query.id]
@@ -132,10 +130,6 @@ class GroupSampler:
         allowed = [(post, label) for post, label in pairs if label > 0 or not right.holds(post)]
         posts, labels = tuple(post for post, _ in allowed), tuple(label for _, label in allowed)
         return Group(pool.query, posts, labels, pool.weight)
-
-    def _drawn(self, rng: Random, count: int) -> Iterator[Group]:
-        for pool, right in self._examples:
-            yield _group(pool, right, self._wrong(pool, rng, count))
 
     def _wrong(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
         if self.negatives.source == "batch":
@@ -171,11 +165,10 @@ class GroupSampler:
 
     def _nearest(self, pool: Pool) -> list[Post]:
         if self._index is None:
-            self._index = LexicalIndex(tokeniser=self.dataset.tokeniser)
-            self._index.add(self._everything)
+            self._index = LexicalIndex.of(self._everything, self.dataset.tokeniser)
         return [self._corpus[hit.id] for hit in self._index.search(pool.query.text, NEAR)]
 
-    def _mixed(self, rng: Random, scores: PoolScorer) -> Iterator[Group]:
+    def _mixed(self, rng: Random, scores: ScorePools) -> Iterator[Group]:
         count = self.negatives.count
         for pool, ranked in zip(self._pools, scores(self._pools), strict=True):
             score = dict(zip((post.id for post in pool.candidates), ranked.tolist(), strict=True))

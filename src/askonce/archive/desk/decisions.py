@@ -3,14 +3,14 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import Row, or_, select
+from sqlalchemy import Row, select
 
 from askonce.archive.desk.options import Connect
 from askonce.archive.tables import decisions
-from askonce.archive.writing import advance_change, chunks
+from askonce.archive.writing import advance_change, partners
+from askonce.types import utc_now
 
 DecisionKind = Literal["duplicate", "related", "dismiss", "merge"]
 
@@ -34,7 +34,7 @@ class DecisionTable:
     def add(
         self, kind: DecisionKind, source: str, target: str, moved: Sequence[str] = ()
     ) -> Decision:
-        made = datetime.now(UTC).isoformat(timespec="seconds")
+        made = utc_now()
         row: dict[str, Any] = {"kind": kind, "source": source, "target": target, "made": made}
         with self._writing() as connection:
             statement = decisions.insert().returning(decisions.c.number)
@@ -64,16 +64,8 @@ class DecisionTable:
 
     def dismissed_with(self, ids: Sequence[str]) -> dict[str, set[str]]:
         """The posts that each of these was dismissed with, in either direction."""
-        others: dict[str, set[str]] = {}
         with self._reading() as connection:
-            for chunk in chunks(list(ids)):
-                ends = or_(decisions.c.source.in_(chunk), decisions.c.target.in_(chunk))
-                query = select(decisions.c.source, decisions.c.target)
-                dismissed = query.where(decisions.c.kind == "dismiss", ends)
-                for source, target in connection.execute(dismissed):
-                    others.setdefault(source, set()).add(target)
-                    others.setdefault(target, set()).add(source)
-        return others
+            return partners(connection, decisions, ids, decisions.c.kind == "dismiss")
 
 
 def _decision(row: Row[Any]) -> Decision:

@@ -8,17 +8,17 @@ import hmac
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
-from typing import Literal, get_args
+from typing import Literal
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, select
 
 from askonce.archive.desk.options import Connect
 from askonce.archive.tables import feedback
+from askonce.types import utc_now
 
 Mark = Literal["answered", "same", "different", "click"]
-MARKS: tuple[str, ...] = get_args(Mark)
 RIGHT = ("answered", "same", "click")
 
 VISITOR_CAP = 10.0  # marks' worth of influence of one visitor, however many marks there are
@@ -68,7 +68,7 @@ class FeedbackTable:
 
         A click never replaces an explicit mark.
         """
-        row = asdict(new) | {"question_key": new.key, "given": new.given or _now()}
+        row = asdict(new) | {"question_key": new.key, "given": new.given or utc_now()}
         with self._writing() as connection:
             same = self._same(new.visitor, new.key, new.post)
             earlier = connection.execute(select(feedback.c.mark).where(same)).scalar()
@@ -90,10 +90,6 @@ class FeedbackTable:
         query = select(*columns).order_by(feedback.c.given, feedback.c.visitor, feedback.c.post)
         with self._reading() as connection:
             return [Feedback(**row) for row in connection.execute(query).mappings()]
-
-    def count(self) -> int:
-        with self._reading() as connection:
-            return int(connection.execute(select(func.count()).select_from(feedback)).scalar_one())
 
     def _same(self, visitor: str, key: str, post: str) -> ColumnElement[bool]:
         table = feedback.c
@@ -176,7 +172,3 @@ def _week(week: str, marks: list[Feedback], floor: float) -> FeedbackWeek:
 def _monday(given: str) -> str:
     day = datetime.fromisoformat(given).date()
     return day.fromordinal(day.toordinal() - day.weekday()).isoformat()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

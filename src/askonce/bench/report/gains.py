@@ -13,7 +13,7 @@ import numpy as np
 from askonce.bench.report.blocks import Block, Table
 from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.store import Store
-from askonce.ranking.manifest import SENTENCE, Serving, TaskName, current, read_manifest
+from askonce.ranking.manifest import SENTENCE, Serving, current, read_manifest
 from askonce.training.archive.selection.compare import gains
 
 TITLE = "What you would have had, what you get"
@@ -136,16 +136,11 @@ def archive_gains(folder: Path) -> list[Gain]:
     models = current(folder)
     if models is None:
         return []
-    manifest = read_manifest(models)
-    tasks: tuple[tuple[TaskName, Serving | None], ...] = (
-        ("questions", manifest.questions),
-        ("answers", manifest.answers),
-    )
     name = folder.name.removesuffix(".askonce")
     return [
         _archive_gain(f"{name}, {task}, MAP", serving)
-        for task, serving in tasks
-        if serving is not None and serving.figures.get("test")
+        for task, serving in read_manifest(models).servings.items()
+        if serving.figures.get("test")
     ]
 
 
@@ -196,6 +191,4 @@ def _dev(result: Result, metric: str) -> dict[str, float]:
 
 
 def _figure(result: Result, metric: str) -> Figure:
-    bounds = result.estimates[metric].interval
-    low, high = (bounds.low, bounds.high) if bounds else (None, None)
-    return Figure(result.model, result.mean(metric), low, high)
+    return Figure(result.model, result.mean(metric), *result.estimates[metric].bounds)

@@ -4,17 +4,16 @@ import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.store import Store
 from askonce.errors import AskonceError
-from askonce.types import Dataset, Pool, Post
+from askonce.types import Dataset, Pool, Post, evenly_spaced
 
 if TYPE_CHECKING:
     from askonce.ranker import Ranker
 
-T = TypeVar("T")
 EXAMPLES = "Questions are evenly spaced in the test set, among those with a right answer."
 ATTENTIVE = (
     "attentive-lstm", "attentive-cnn", "ap-bilstm", "ap-cnn", "compare-aggregate", "cabin",
@@ -120,13 +119,6 @@ def answer_weights(
 
 def right_answer(pool: Pool) -> Post:
     return next(c for c, label in zip(pool.candidates, pool.labels, strict=True) if label > 0)
-
-
-def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
-    """``count`` evenly spaced items; all if there are fewer."""
-    if len(items) <= count:
-        return list(items)
-    return [items[n * len(items) // count] for n in range(count)]
 
 
 def shortened(text: str, words: int) -> str:

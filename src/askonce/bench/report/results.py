@@ -13,7 +13,7 @@ from askonce.bench.report.published import Conditions, Published, published
 from askonce.bench.rows.trained import up_to_date
 from askonce.bench.store import LONGEST, Store, StoredCell
 from askonce.errors import ConfigError
-from askonce.evaluation import METRICS, Comparison, Summary, compare, summarise
+from askonce.evaluation import METRICS, Comparison, Estimate, compare, estimate
 from askonce.teachers import MINILM
 
 LEVEL = 0.05  # of significance
@@ -56,10 +56,10 @@ class Result:
         return min(self.cells, key=lambda cell: cell.seed)
 
     @cached_property
-    def estimates(self) -> dict[str, Summary]:
+    def estimates(self) -> dict[str, Estimate]:
         """Each metric's mean over seeds, with its interval over queries."""
         return {
-            metric: summarise([cell.values(self.split, metric) for cell in self.cells])
+            metric: estimate([cell.values(self.split, metric) for cell in self.cells])
             for metric in METRICS
         }
 
@@ -322,10 +322,9 @@ def _entry(result: Result, metric: str, store: Store) -> dict[str, Any]:
     }
 
 
-def _figures(estimate: Summary) -> dict[str, float | None]:
-    bounds = estimate.interval
-    low, high = (bounds.low, bounds.high) if bounds else (None, None)
-    return {"mean": estimate.mean, "low": low, "high": high, "sd": estimate.spread}
+def _figures(one: Estimate) -> dict[str, float | None]:
+    low, high = one.bounds
+    return {"mean": one.mean, "low": low, "high": high, "sd": one.deviation}
 
 
 def _rounded(value: float | None) -> float | None:

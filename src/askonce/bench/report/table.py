@@ -32,9 +32,6 @@ def marks(name: str) -> tuple[str, str]:
     return f"<!-- {name} -->", f"<!-- end of {name} -->"
 
 
-BEGIN, END = marks("results")
-
-
 def result_table(table: ResultTable) -> Table:
     """A dataset's rows: our mean and interval, the paper's number, costs."""
     metric = table.metric
@@ -55,7 +52,8 @@ def terminal(table: ResultTable) -> rich.table.Table:
     for n, name in enumerate(block.header):
         shown.add_column(name.replace("[", "\\["), justify="right" if n else "left")
     for row in block.rows:
-        shown.add_row(*(_text(cell).replace("[", "\\[") for cell in row))
+        cells = (c if isinstance(c, str) else " ".join(span.text for span in c) for c in row)
+        shown.add_row(*(cell.replace("[", "\\[") for cell in cells))
     return shown
 
 
@@ -110,20 +108,13 @@ def _cells(table: ResultTable, result: Result) -> list[Cell]:
 
 def _main(table: ResultTable, result: Result) -> Cell:
     estimate = result.estimates[table.metric]
-    bounds = estimate.interval
-    interval = f" [{bounds.low:.3f}–{bounds.high:.3f}]" if bounds else ""
     marks = "".join(MARKS[base].get(table.mark(result, base), "") for base in BASES)
     best = max(other.estimates[table.metric].mean for other in table.results)
-    text = f"{estimate.mean:.3f}{interval}{' ' + marks if marks else ''}"
-    return _bold_if(estimate.mean == best, text)
+    return _bold_if(estimate.mean == best, f"{estimate} {marks}".strip())
 
 
 def _bold_if(bold: bool, text: str) -> Cell:
     return [Span(text, "bold")] if bold else text
-
-
-def _text(cell: Cell) -> str:
-    return cell if isinstance(cell, str) else " ".join(span.text for span in cell)
 
 
 def _notes(table: ResultTable) -> list[str]:

@@ -64,12 +64,14 @@ class TrainedRow(Row):
         dataset = task.data.dataset
         outcome = train_stages(recipe, before, dataset, folders, task.vectors, task.on_event)
         runs, speed = scored(task, outcome.ranker.score_pools)
+        model = outcome.ranker.model
         facts = {
             "train_seconds": sum(record["seconds"] for record in outcome.progress.history),
             "pretrain_seconds": _seconds(task.folder / PRETRAINED),
             "epochs": outcome.progress.epoch,
             "best_epoch": outcome.progress.best_epoch,
-            **_sizes(outcome.ranker),
+            "parameters": model.trainable_parameters(),
+            "all_parameters": sum(weight.numel() for weight in model.parameters()),
             **speed,
             **_encoding(outcome.ranker, task),
         }
@@ -103,13 +105,6 @@ def up_to_date(stored: Mapping[str, Any]) -> dict[str, Any]:
     if "parts" in now:
         now["parts"] = {name: up_to_date(part) for name, part in now["parts"].items()}
     return now
-
-
-def _sizes(ranker: Ranker) -> Facts:
-    return {
-        "parameters": ranker.model.trainable_parameters(),
-        "all_parameters": sum(weight.numel() for weight in ranker.model.parameters()),
-    }
 
 
 def _encoding(ranker: Ranker, task: Task) -> Facts:

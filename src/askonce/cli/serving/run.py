@@ -177,12 +177,11 @@ def _engine(archive: ArchiveToServe, several: bool) -> "Engine":
     """An engine that owns the indexes of the archive, not started yet."""
     from askonce.archive import open_archive
     from askonce.engine import Engine
-    from askonce.engine.lifecycle.reading import ReadingSettings
 
     options = archive.options
     posts = open_archive(archive.location, options.folder)
     messages = Messages(f"{archive.name}: " if several else "")
-    engine = Engine(posts, messages, options.index, ReadingSettings(options.reading))
+    engine = Engine(posts, messages, options.index, options.reading)
     try:
         engine.need_indexes()
     except AskonceError:

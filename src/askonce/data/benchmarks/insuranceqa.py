@@ -73,7 +73,7 @@ def _text_source(folder: Path) -> Source | None:
     questions = {
         split: need(folder, f"questions.{name}.en.tsv") for split, (name, _) in SPLITS.items()
     }
-    return Source(answers, questions, 3, _plain, "words")
+    return Source(answers, questions, 3, lambda path, line, text: text, "words")
 
 
 def _encoded_source(folder: Path) -> Source | None:
@@ -157,10 +157,6 @@ def _decoder(vocabulary: Path) -> Decoder:
             raise DataError(path, f"indices of {vocabulary}", error.args[0], line) from None
 
     return decode
-
-
-def _plain(path: Path, line: int, text: str) -> str:
-    return text
 
 
 def _read_answers(path: Path, decode: Decoder) -> dict[str, Post]:

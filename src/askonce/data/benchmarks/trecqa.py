@@ -19,7 +19,7 @@ FILES = {
 }
 
 # line number, question id, label, question, sentence
-Row = tuple[int, str, str, str, str]
+JudgedLine = tuple[int, str, str, str, str]
 
 
 @DATASETS.add("trecqa", "trec-qa")
@@ -67,7 +67,7 @@ def _pools(path: Path, split: str, posts: dict[str, Post]) -> tuple[Pool, ...]:
     return judged_pools(path, _judgements(path, split, table), posts)
 
 
-def _judgements(path: Path, split: str, table: Iterable[Row]) -> Iterator[Judgement]:
+def _judgements(path: Path, split: str, table: Iterable[JudgedLine]) -> Iterator[Judgement]:
     seen: Counter[str] = Counter()
     for line, query, label, question, sentence in table:
         # the position distinguishes equal sentences; the hash hides that relevant ones come first
@@ -76,12 +76,12 @@ def _judgements(path: Path, split: str, table: Iterable[Row]) -> Iterator[Judgem
         yield Judgement(line, query, question, name, sentence, binary_label(path, line, label))
 
 
-def _table_rows(path: Path) -> Iterator[Row]:
+def _table_rows(path: Path) -> Iterator[JudgedLine]:
     for number, (query, label, question, sentence) in rows(path, 4):
         yield number, query, label, question, sentence
 
 
-def _jacana_rows(path: Path) -> Iterator[Row]:
+def _jacana_rows(path: Path) -> Iterator[JudgedLine]:
     labels = {"positive": "1", "negative": "0"}
     questions: dict[str, str] = {}
     for number, query, kind, text in _blocks(path):

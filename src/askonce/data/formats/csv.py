@@ -9,10 +9,10 @@ from askonce.errors import ConfigError, DataError
 from askonce.files import LONGEST_RECORD, Stream, open_stream, raise_errors
 from askonce.registry import nearest
 
-Row = tuple[int, list[str]]  # the line on which a row starts, its fields
+CsvRow = tuple[int, list[str]]  # the line on which a row starts, its fields
 
 
-def csv_rows(stream: Stream) -> Iterator[Row | DataError]:
+def csv_rows(stream: Stream) -> Iterator[CsvRow | DataError]:
     """The rows, header first; all must be as wide as the header. Blank rows are skipped.
 
     Fields are separated by whichever of comma, semicolon and tab is most frequent in the header.
@@ -33,14 +33,14 @@ def csv_rows(stream: Stream) -> Iterator[Row | DataError]:
             yield row
 
 
-def read_csv(path: Path) -> tuple[list[str], Iterator[Row]]:
+def read_csv(path: Path) -> tuple[list[str], Iterator[CsvRow]]:
     """Header and rows of a file that must be readable as a whole."""
     rows = _read(path)
     _, header = next(rows, (1, []))
     return header, rows
 
 
-def _read(path: Path) -> Iterator[Row]:
+def _read(path: Path) -> Iterator[CsvRow]:
     with open_stream(path) as stream:
         yield from raise_errors(csv_rows(stream))
 
@@ -71,7 +71,7 @@ def find_columns(
     return columns
 
 
-def _all_rows(stream: Stream) -> Iterator[Row | DataError]:
+def _all_rows(stream: Stream) -> Iterator[CsvRow | DataError]:
     csv.field_size_limit(LONGEST_RECORD)  # the module's own limit is shorter than a long post
     # a byte that is not UTF-8 becomes half a surrogate pair, which _undecodable finds
     lines = (raw.decode("utf-8", "surrogateescape") for raw in stream.lines())

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from askonce.data import formats
 from askonce.data.formats.sources import is_web_address
 from askonce.data.formats.sql import SqlRow, sql_rows
-from askonce.data.forums.source import Source
+from askonce.data.forums.source import Source as Source
 from askonce.errors import AskonceError, DataError
 from askonce.registry import Registry
 from askonce.types import Link, Post
@@ -115,17 +115,3 @@ def iso_date(value: object) -> str | None:
 def host_of(address: str | None) -> str | None:
     """The host of an address, as a site's name."""
     return urlsplit(address).hostname if address and is_web_address(address) else None
-
-
-__all__ = [
-    "IMPORTERS",
-    "Damaged",
-    "Importer",
-    "Record",
-    "Source",
-    "by_id",
-    "converted",
-    "host_of",
-    "iso_date",
-    "names_of",
-]

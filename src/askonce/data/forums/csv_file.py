@@ -14,7 +14,7 @@ from askonce.data.forums import IMPORTERS, Record, Source, converted, iso_date
 from askonce.errors import AskonceError, DataError
 from askonce.files import raise_errors
 from askonce.text.leaks import strip_notices
-from askonce.types import Link, Origin, Post, PostKind
+from askonce.types import Link, Post, PostKind
 
 # Usual column names; compared in lower case, letters and digits only.
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -65,7 +65,7 @@ def read(source: Source) -> Iterator[Record]:
 def _columns(source: Source, path: Path) -> dict[str, int]:
     with source.open(path) as stream:
         _, header = next(raise_errors(csv_rows(stream)), (1, [""]))
-    header = [_on_one_line(name) for name in header]
+    header = [display_name(name) or "" for name in header]  # as error messages show them
     columns = find_columns(path, header, _FIELDS, source.columns)
     if not {"title", "body"} & columns.keys():
         raise AskonceError(
@@ -96,11 +96,6 @@ def _accepted(source: Source, path: Path, columns: Mapping[str, int]) -> set[str
     return {row.get("accepted_answer") for row in rows if isinstance(row, formats.Record)} - {""}
 
 
-def _on_one_line(name: str) -> str:
-    """A column's name as error messages show it."""
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
-
-
 def _posts(
     row: formats.Record, accepted: set[str], code: bool, site: str | None
 ) -> list[Post | Link]:
@@ -121,7 +116,11 @@ def _posts(
         tags=_tags(row.get("tags")),
         created=iso_date(row.get("created")),
         html=html,
-        **_source(row, site),
+        url=web_address(row.get("url")),
+        author=display_name(row.get("author")),
+        author_url=web_address(row.get("author_url")),
+        site=display_name(row.get("site")) or display_name(site),
+        licence=display_name(row.get("licence")),
     )
     records: list[Post | Link] = [post]
     if kind == "question" and row.get("answer"):
@@ -144,16 +143,6 @@ def _posts(
     if kind == "question" and row.get("duplicate_of"):
         records.append(Link(post_id, row.get("duplicate_of")))
     return records
-
-
-def _source(row: formats.Record, site: str | None) -> Origin:
-    return Origin(
-        url=web_address(row.get("url")),
-        author=display_name(row.get("author")),
-        author_url=web_address(row.get("author_url")),
-        site=display_name(row.get("site")) or display_name(site),
-        licence=display_name(row.get("licence")),
-    )
 
 
 def _kind(row: formats.Record) -> PostKind | None:

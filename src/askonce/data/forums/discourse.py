@@ -74,17 +74,19 @@ class _Topic:
         is_shown = not values.get("hidden") and not values.get("deleted_at")
         if values.get("post_type", 1) not in _REGULAR or not is_shown:
             return []
-        topic = formats.Record(post.path, None, {"topic": self._topic_number(values)}).name("topic")
+        topic_id = self.values.get(self.key, values.get("topic_id"))
+        topic = formats.Record(post.path, None, {"topic": topic_id}).name("topic")
         number = post.optional("post_number", int)
         if number is None:
             raise post.error("'post_number'", "nothing")
         body, html = _text(post, code)
         is_question = number == 1
+        title = str(self.values.get("title") or values.get("topic_title") or "")
         username = values.get("username") or self._user(values).get("username")
         return [
             Post(
                 id=topic if is_question else f"{topic}/{number}",
-                title=strip_notices(self._title(values)) if is_question else "",
+                title=strip_notices(title) if is_question else "",
                 body=body,
                 kind="question" if is_question else "answer",
                 parent=None if is_question else topic,
@@ -103,14 +105,8 @@ class _Topic:
             )
         ]
 
-    def _topic_number(self, post: Mapping[str, Any]) -> object:
-        return self.values.get(self.key, post.get("topic_id"))
-
     def _user(self, post: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.users.get(post.get("user_id"), {})
-
-    def _title(self, post: Mapping[str, Any]) -> str:
-        return str(self.values.get("title") or post.get("topic_title") or "")
 
     def _is_accepted(self, post: Mapping[str, Any], number: int) -> bool:
         solution = self.values.get("accepted_answer")

@@ -68,14 +68,11 @@ def _items(page: formats.Record) -> Iterator[formats.Record | DataError]:
         raise page.error("issues, discussions or comments", list(values)[:10])
     for key, value in nested:
         if isinstance(value, dict):
-            yield from _items(formats.Record(page.path, page.line, value)) if _holds(value) else ()
+            if "title" in value or any(isinstance(one, dict | list) for one in value.values()):
+                yield from _items(formats.Record(page.path, page.line, value))
         elif key in lists:
             for item in page.parts(key, key):
                 yield from [item] if isinstance(item, DataError) else _items(item)
-
-
-def _holds(values: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, dict | list) for value in values.values()) or "title" in values
 
 
 def _question(item: formats.Record, source: Source) -> Iterator[Record]:

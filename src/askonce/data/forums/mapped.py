@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -144,11 +144,7 @@ class _Fields:
         return next(iter(_texts(self.node, self.paths.get(name))), "")
 
     def number(self, name: str) -> int | None:
-        text = self.get(name)
-        try:
-            return int(text) if text else None
-        except ValueError:
-            raise self.record.error(f"{name!r}: a whole number", text) from None
+        return replace(self.record, values={name: self.get(name)}).integer(name)
 
 
 def _posts(item: formats.Record, mapping: Mapped, source: Source) -> Iterator[Post | Link]:

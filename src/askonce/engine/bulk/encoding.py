@@ -18,9 +18,9 @@ from askonce.engine.lifecycle.loading import Loader, coder_of
 from askonce.errors import NotAnEncoder
 from askonce.files import Lock
 from askonce.index.base import KeyEncoder, KeyIndex
-from askonce.index.readers import TwoReaders
+from askonce.index.readers import slow_reader
 from askonce.index.storage import IndexStorage, changing, index_storage
-from askonce.ranking.manifest import Serving, current, read_manifest
+from askonce.ranking.manifest import TaskName, current, read_manifest
 from askonce.types import PostKind
 
 WORK = "encoding"  # the folder of shards, below the archive's
@@ -53,7 +53,8 @@ def encode_archive(
             storage = index_storage(index, archive.folder / "index", archive.name, writable=True)
             if rebuild:
                 storage.clear()
-            _encode_kinds(_Job(archive, _absolute(source), storage, encode, on_event), models)
+            address = str(source) if is_address(str(source)) else str(Path(source).absolute())
+            _encode_kinds(_Job(archive, address, storage, encode, on_event), models)
         finally:
             lock.release()
 
@@ -61,14 +62,14 @@ def encode_archive(
 @dataclass(frozen=True)
 class _Job:
     archive: Archive
-    source: str
+    source: str  # as a process in another folder needs it
     storage: IndexStorage
     encode: Encode
     on_event: OnEvent
 
     def run(self, kind: PostKind, coder: KeyEncoder, index: KeyIndex) -> None:
         start, end = index.position, self.archive.change
-        reader = coder.slow if isinstance(coder, TwoReaders) else coder
+        reader = slow_reader(coder) or coder
         unread = set(index.unread())
         old = shards_between(0, start) if unread else []
         shards = [*old, *shards_between(start, end)]
@@ -121,11 +122,9 @@ class _Job:
 
 def _encode_kinds(job: _Job, models: Path) -> None:
     manifest = read_manifest(models)
-    served: list[tuple[PostKind, Serving | None]] = [
-        ("question", manifest.questions),
-        ("answer", manifest.answers),
-    ]
-    servings = [(kind, serving) for kind, serving in served if serving and serving.encoder]
+    kinds: dict[TaskName, PostKind] = {"questions": "question", "answers": "answer"}
+    served = manifest.servings.items()
+    servings = [(kinds[task], serving) for task, serving in served if serving.encoder]
     if not servings:
         raise NotAnEncoder("no encoder serves this archive; `askonce train` makes one")
     loader = Loader(job.archive, PostCache(job.archive), job.storage, job.on_event)
@@ -136,8 +135,3 @@ def _encode_kinds(job: _Job, models: Path) -> None:
             job.run(kind, coder, index)
         finally:
             index.close()
-
-
-def _absolute(source: str | Path) -> str:
-    """The archive's address as a process in another folder needs it."""
-    return str(source) if is_address(str(source)) else str(Path(source).absolute())

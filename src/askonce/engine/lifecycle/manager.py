@@ -10,12 +10,12 @@ from askonce.archive import Archive
 from askonce.archive.cache import PostCache
 from askonce.engine.lifecycle.following import Event, OnEvent, follow
 from askonce.engine.lifecycle.loading import Loader
-from askonce.engine.lifecycle.reading import BackgroundReading, ReadingSettings, read_some
+from askonce.engine.lifecycle.reading import BackgroundReading, read_some
 from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
 from askonce.files import Lock
 from askonce.index.base import Index, IndexDamaged, IndexUnavailable, KeyIndex
-from askonce.index.readers import TwoReaders
+from askonce.index.readers import slow_reader
 from askonce.index.storage import FolderStorage, index_storage
 from askonce.ranking.manifest import current, read_manifest
 from askonce.ranking.pipeline import Search
@@ -56,7 +56,7 @@ class Searches:
 
     def read_share(self) -> float | None:
         """The share of posts that the slow one of two readers has read; None with one reader."""
-        indexes = [i for i in self.key_indexes() if isinstance(i.coder, TwoReaders)]
+        indexes = [i for i in self.key_indexes() if slow_reader(i.coder) is not None]
         posts = sum(map(len, indexes))
         if not posts:
             return None
@@ -71,7 +71,7 @@ class IndexManager:
         archive: Archive,
         on_event: OnEvent | None,
         index: str | None,
-        reading: ReadingSettings | None = None,
+        reading: float,
     ) -> None:
         self.archive, self._folder = archive, archive.folder
         self.posts = PostCache(archive)
@@ -89,7 +89,7 @@ class IndexManager:
         self._lost = self._rebuilding = False  # indexes cannot be read; are being rebuilt
         self._searches: Searches | None = None
         self._refused: str | None = None  # the model folder that could not be loaded
-        self._reading = BackgroundReading(self._read_some, reading or ReadingSettings())
+        self._reading = BackgroundReading(self._read_some, reading)
 
     def need_indexes(self) -> None:
         if self.read_only and self._lock is not None:

@@ -37,7 +37,7 @@ from askonce.training.archive.run import (
     train_snapshot,
 )
 from askonce.training.events import Note, OnEvent, Phase
-from askonce.types import Link, Post
+from askonce.types import Link, Post, utc_now
 
 WORK, LOCK = ".training", ".training.lock"
 BEGUN, POSTS, FEEDBACK = "begun.json", "posts.jsonl", "feedback.jsonl"
@@ -88,8 +88,7 @@ def _serve_starter(archive: Archive, home: Path, options: TrainOptions, on_event
     on_event(Phase("comparing the starter with BM25"))
     change = archive.change
     servings = first_servings(archive.snapshot(), options)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)
+    manifest = Manifest(utc_now(), servings.get("questions"), servings.get("answers"), change)
     write_manifest(new_folder(home), manifest)
 
 

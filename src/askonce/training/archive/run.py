@@ -4,7 +4,6 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from askonce.archive import Snapshot
@@ -37,7 +36,7 @@ from askonce.training.archive.candidates.teaching import (
     unlabelled,
 )
 from askonce.training.archive.candidates.words import learn_words
-from askonce.training.archive.selection.calibrate import Calibrated, calibrate, weigh_votes
+from askonce.training.archive.selection.calibrate import calibrate, weigh_votes
 from askonce.training.archive.selection.compare import (
     EncoderComparison,
     Selected,
@@ -52,6 +51,7 @@ from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels
 from askonce.training.archive.tasks.pools import ArchiveTask, make_tasks
 from askonce.training.events import OnEvent, Phase
+from askonce.types import utc_now
 
 WORDS = "words"
 READ_SHARE = 0.4  # of the time, for a teacher to read posts
@@ -130,8 +130,7 @@ def train_snapshot(
         fast = STUDENT if student is not None else None
         servings |= {name: unlabelled(teacher, archive, name, fast) for name in missing}
     _keep_only_used(folder, servings)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = Manifest(now, servings.get("questions"), servings.get("answers"), change)
+    manifest = Manifest(utc_now(), servings.get("questions"), servings.get("answers"), change)
     return Trained(folder, manifest, missing)
 
 
@@ -186,6 +185,7 @@ def _train_task(
     histories = [one.history for one in served]
     histories += [pair.progress.history[1:]] if pair is not None and selected.pair else []
     calibrated = calibrate(task, splits, selected)
+    quality = {"probability": {"test": calibrated.quality}} if calibrated.quality else {}
     fast, selected = _fast(splits, tried, selected)
     serving = Serving(
         encoder=selected.encoder.location if selected.encoder else None,
@@ -198,7 +198,7 @@ def _train_task(
         close=calibrated.close,
         blend=weigh_votes(archive, task, splits["dev"], selected),
         labels=task.labels,
-        figures=selected.figures() | _quality(calibrated),
+        figures=selected.figures() | quality,
         intervals=selected.intervals(splits),
         queries={name: len(pools) for name, pools in task.dataset.splits.items()},
         history=tuple(next(filter(None, histories), ())),
@@ -251,10 +251,6 @@ def _fast(
             systems = {**selected.systems, "while typing": typed}
             return student.location, replace(selected, systems=systems)
     return None, selected
-
-
-def _quality(calibrated: Calibrated) -> dict[str, dict[str, Mapping[str, float]]]:
-    return {"probability": {"test": calibrated.quality}} if calibrated.quality else {}
 
 
 def teacher_of(encoder: str | None) -> str | None:

@@ -60,12 +60,12 @@ class BesideTeacher:
             self.bend(batch.candidates.vectors, "candidate"),  # (N, D)
         )
         pairs = batch.query_of, batch.candidate_of
-        target = batch.spread((vectors[0] @ vectors[1].T)[pairs]) * self.scale  # (G, C)
+        target = batch.as_table((vectors[0] @ vectors[1].T)[pairs]) * self.scale  # (G, C)
         near = [
             F.cosine_similarity(side["vector"], wanted)[rows]  # (P,)
             for side, wanted, rows in zip(states, vectors, pairs, strict=True)
         ]
-        away = batch.spread(2 - near[0] - near[1]).sum(1) / batch.mask.sum(1)  # (G,)
+        away = batch.as_table(2 - near[0] - near[1]).sum(1) / batch.mask.sum(1)  # (G,)
         return self.kl * kl(target, scores, batch.mask) + self.cosine * away
 
 
@@ -103,7 +103,7 @@ class BesidePairTeacher:
         self, states: tuple[States, States], scores: Tensor, batch: GroupBatch, own: Sequence[Group]
     ) -> Tensor:
         targets = [self._scores[g.query.id, post.id] for g in own for post in g.candidates]  # (P,)
-        target = batch.spread(torch.tensor(targets).to(scores))  # (G, C)
+        target = batch.as_table(torch.tensor(targets).to(scores))  # (G, C)
         loss = kl if self.config.loss == "kl" else margin
         return self.config.weight * loss(target, scores, batch.mask)
 

@@ -17,8 +17,7 @@ def with_mined(dataset: Dataset, split: str, count: int) -> Dataset:
         return dataset
     pools = split_of(dataset, split)
     posts = {post.id: post for post in dataset.corpus or candidates(pools)}
-    index = LexicalIndex(tokeniser=dataset.tokeniser)
-    index.add(posts.values())
+    index = LexicalIndex.of(posts.values(), dataset.tokeniser)
     right = known_right(pools)
 
     def longer(pool: Pool) -> Pool:

@@ -22,7 +22,6 @@ from askonce.training.processes import core_seconds
 from askonce.types import Dataset, Pool
 
 TUNED = "tuned.safetensors"
-SAVED_PAIRS = 512  # pairs between two writes to the cache
 PURPOSE = "a cross-encoder as teacher"
 
 
@@ -66,17 +65,12 @@ class PairTeacher:
     def score(self, pairs: Sequence[Pair], on_progress: OnProgress | None = None) -> np.ndarray:
         """One score per pair (n,); what the cache lacks is read now and kept."""
         keys = [text_key(f"{query}\0{candidate}") for query, candidate in pairs]
-        scores = self._scores.get(list(dict.fromkeys(keys)))
-        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in scores}
-        # longest first over all, so that every batch holds pairs of like length
-        ordered = sorted(missing.items(), key=lambda item: -len(item[1][0]) - len(item[1][1]))
-        for start in range(0, len(ordered), SAVED_PAIRS):
-            chunk = ordered[start : start + SAVED_PAIRS]
-            fresh = self.encoder.score([pair for _, pair in chunk])[:, None].astype(np.float16)
-            self._scores.put([key for key, _ in chunk], fresh)
-            scores |= zip((key for key, _ in chunk), fresh, strict=True)
-            if on_progress is not None:
-                on_progress(start + len(chunk), len(ordered))
+        scores = self._scores.read(
+            dict(zip(keys, pairs, strict=True)),
+            lambda pair: len(pair[0]) + len(pair[1]),
+            lambda chunk: self.encoder.score(chunk)[:, None],  # (n, 1)
+            on_progress,
+        )
         return np.array([scores[key][0] for key in keys], dtype=np.float32)
 
     def _fingerprint(self) -> str:

@@ -64,7 +64,8 @@ def distil_recipe(
     if config.start == "starter":
         start_as(ranker, load_starter())
     distil(ranker, texts, config, folder, seed, on_event, processes)
-    return start_from(recipe, folder), _beside(recipe, teacher, config)
+    beside = BesideTeacher(teacher, config.kl, config.cosine, recipe.train.scale)
+    return start_from(recipe, folder), beside
 
 
 def beside_cross_encoder(
@@ -102,10 +103,6 @@ def tune_student(
     ranker, beside = student
     learner = FineTuning(ranker, dataset, recipe, folder, processes or Processes(), beside)
     return fit(learner, recipe.train, folder, on_event)
-
-
-def _beside(recipe: Recipe, teacher: Teacher, config: DistilSettings) -> BesideTeacher:
-    return BesideTeacher(teacher, config.kl, config.cosine, recipe.train.scale)
 
 
 def _teacher(

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from askonce.training.recipe import CROSS_ENCODER, above_zero, at_least
+from askonce.config import above_zero, at_least
+from askonce.training.recipe import CROSS_ENCODER
 
 
 @dataclass(frozen=True)

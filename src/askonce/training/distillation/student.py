@@ -17,7 +17,7 @@ from askonce.ranker import Ranker
 from askonce.teachers.starter import Starter
 from askonce.text.batch import Batch, TokenIds
 from askonce.text.vocabulary import UNK, Vocabulary
-from askonce.training.batches import shuffled
+from askonce.training.batches import shuffled, slices
 from askonce.training.checkpoint import Progress, Record
 from askonce.training.distillation.beside import Bend, as_they_are
 from askonce.training.distillation.settings import DistilSettings
@@ -123,9 +123,6 @@ class Distillation(Learner[TokenIds]):
     ) -> None:
         self.module, self.processes, self.folder = ranker.model, processes or Processes(), folder
         self._ranker, self._config, self._seed, self._bend = ranker, config, seed, bend
-        self._sides: tuple[Side, ...] = ("query",)
-        if getattr(ranker.model.config, "sides", 1) == 2:
-            self._sides = ("query", "candidate")
         self._texts, self._held_out = texts
         self.identity = as_dict(config) | {"seed": seed, "read": len(texts.learnt)}
         weights = [weight for weight in ranker.model.parameters() if weight.requires_grad]
@@ -142,7 +139,7 @@ class Distillation(Learner[TokenIds]):
         """1 - cosine of each text, and the squared error of the matrix of similarities."""
         texts = Batch(own, self.processes.device)
         share = len(own) / len(batch)  # of the whole batch
-        losses = [self._loss(texts, side) for side in self._sides]
+        losses = [self._loss(texts, side) for side in self._ranker.encoder.sides]
         loss = sum(losses, torch.zeros(())) / len(losses)
         return Loss(loss * share, float(loss.detach()) * len(own), len(own))
 
@@ -160,10 +157,9 @@ class Distillation(Learner[TokenIds]):
         encoder = self._ranker.encoder
         cosines = [
             F.cosine_similarity(encoder.encode_side(texts, side), self._bend(texts.vectors, side))
-            for side in self._sides
+            for side in encoder.sides
             for texts in (
-                Batch(self._held_out[row : row + 256], self.processes.device)
-                for row in range(0, len(self._held_out), 256)
+                Batch(part, self.processes.device) for part in slices(self._held_out, 256)
             )
         ]
         value = float(torch.cat(cosines).mean())

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from askonce.config import as_dict
-from askonce.errors import AskonceError, ConfigError
+from askonce.config import as_dict, at_least
+from askonce.errors import AskonceError
 from askonce.models.encoder_decoder import EncoderDecoder
 from askonce.models.question_encoders import QuestionEncoder
 from askonce.ranker import Ranker
@@ -21,7 +20,7 @@ from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, S
 from askonce.training.events import OnEvent, ignore
 from askonce.training.pretraining.figures import (
     EncodedExample,
-    HeldOut,
+    HeldOutTitles,
     KnownWords,
     TitleRanking,
 )
@@ -47,9 +46,7 @@ class PretrainSettings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} = {getattr(self, name)}; expected at least {least}")
+        at_least(self, "pretrain", 1, "epochs", "batch_size", "patience")
 
 
 def pretrain(
@@ -94,7 +91,7 @@ class TitleGeneration(Learner[Pair]):
         pairs = pretraining_pairs(dataset, settings.seed)
         words = KnownWords(ranker.lexicon, encoder.config.body_words)
         self._train = words.examples(pairs.train)
-        self._heldout = HeldOut(words.examples(pairs.heldout))
+        self._heldout = HeldOutTitles(words.examples(pairs.heldout))
         self._dev = TitleRanking(dataset, words)
         if not self._train or not self._heldout.words:
             raise AskonceError(f"too few texts of {dataset.name!r} have known words; see min_count")
@@ -126,7 +123,8 @@ class TitleGeneration(Learner[Pair]):
         nll = self.module(self._view(sources), self._view(titles))
         loss = nll / len(batch)
         if self.processes.global_rank == 0:
-            loss = loss + self._penalty()
+            norms = torch.stack([weight.norm() for weight in self._weights])
+            loss = loss + self._settings.l2 * norms.sum()
         words = sum(len(title) + 1 for title in titles)  # and the end of each
         return Loss(loss, float(nll.detach()), words)
 
@@ -147,9 +145,6 @@ class TitleGeneration(Learner[Pair]):
 
     def _view(self, texts: Sequence[np.ndarray]) -> View:
         return View.of(texts).to(self.processes.device)
-
-    def _penalty(self) -> Tensor:
-        return self._settings.l2 * torch.stack([weight.norm() for weight in self._weights]).sum()
 
 
 def pretrainable(ranker: Ranker) -> QuestionEncoder:

@@ -16,7 +16,7 @@ from askonce.text.batch import View
 from askonce.text.lexicon import Lexicon
 from askonce.text.vocabulary import PAD, UNK
 from askonce.training.batches import slices
-from askonce.training.pretraining.pairs import Example
+from askonce.training.pretraining.pairs import TitleExample
 from askonce.types import Dataset, Post
 
 BATCH = 256
@@ -38,7 +38,7 @@ class KnownWords:
         self._body_words = body_words or None  # 0 reads all
         self._cache: dict[str, np.ndarray] = {}  # labelled questions are in many examples
 
-    def examples(self, examples: Sequence[Example]) -> list[EncodedExample]:
+    def examples(self, examples: Sequence[TitleExample]) -> list[EncodedExample]:
         """The examples whose target has a known word."""
         encoded = (
             EncodedExample(self(e.title), self(e.body)[: self._body_words], self(e.target))
@@ -57,7 +57,7 @@ class KnownWords:
         return self._cache[text]
 
 
-class HeldOut:
+class HeldOutTitles:
     """Titles that are in no training example, to be generated from their bodies."""
 
     def __init__(self, examples: Sequence[EncodedExample]) -> None:

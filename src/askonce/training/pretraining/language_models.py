@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import torch
 
-from askonce.config import as_dict
+from askonce.config import above_zero, as_dict, at_least, below_one
 from askonce.errors import AskonceError, ConfigError
-from askonce.models.base import EmbeddingInit, Side
+from askonce.models.base import SIDES, EmbeddingInit, Side
 from askonce.models.language_model import (
     LanguageLosses,
     LanguageModel,
@@ -29,8 +29,6 @@ from askonce.training.fine_tuning import OPTIMISERS, halved
 from askonce.training.processes import Processes
 from askonce.training.sampling import split_of
 from askonce.types import Dataset, Post, candidates
-
-SIDES: tuple[Side, ...] = ("query", "candidate")
 
 
 @dataclass(frozen=True)
@@ -51,14 +49,9 @@ class LanguageModelSettings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience", "halve_every"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} = {getattr(self, name)}; expected at least 1")
-        for name in ("rate", "clip", "held_out"):
-            if not getattr(self, name) > 0:  # also true for nan
-                raise ConfigError(f"{name} = {getattr(self, name)}; expected more than 0")
-        if self.held_out >= 1:
-            raise ConfigError(f"held_out = {self.held_out}; expected less than 1")
+        at_least(self, "pretrain", 1, "epochs", "batch_size", "patience", "halve_every")
+        above_zero(self, "pretrain", "rate", "clip", "held_out")
+        below_one(self, "pretrain", "held_out")
 
 
 def pretrain_language_models(

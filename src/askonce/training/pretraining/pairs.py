@@ -1,6 +1,6 @@
 """Training examples of the encoder-decoder: texts from which to generate a title."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from askonce.types import Dataset, Post
 HELD_OUT, MOST_HELD_OUT = 0.05, 2_000  # share and number of questions; the authors hold out 2,000
 
 
-class Example(NamedTuple):
+class TitleExample(NamedTuple):
     """Two source texts and the title to generate from each; a body may be empty."""
 
     title: str
@@ -23,13 +23,13 @@ class Example(NamedTuple):
 class Pairs:
     """Examples for training, and held-out ones whose questions are in no training example."""
 
-    train: list[Example]
-    heldout: list[Example]
+    train: list[TitleExample]
+    heldout: list[TitleExample]
 
 
 class _Source(NamedTuple):
     questions: tuple[Post, ...]  # whose titles are source or target
-    example: Example
+    example: TitleExample
 
 
 def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
@@ -65,14 +65,14 @@ def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
 def _own(dataset: Dataset) -> Iterator[_Source]:
     """From a question's body, or a right answer to it, to its title."""
     queries = (pool.query for pool in dataset.role("train"))
-    for post in _once([*dataset.posts.values(), *queries]):
+    for post in {post.id: post for post in (*dataset.posts.values(), *queries)}.values():
         if post.kind == "question" and post.title and post.body:
-            yield _Source((post,), Example(post.title, post.body, post.title))
+            yield _Source((post,), TitleExample(post.title, post.body, post.title))
     for pool in dataset.role("train"):
         query = pool.query
         for post in pool.positives:
             if post.kind == "answer" and query.title:
-                yield _Source((query,), Example(query.title, post.text, query.title))
+                yield _Source((query,), TitleExample(query.title, post.text, query.title))
 
 
 def _duplicates(dataset: Dataset) -> Iterator[_Source]:
@@ -89,11 +89,7 @@ def _duplicates(dataset: Dataset) -> Iterator[_Source]:
                 continue
             for one, other in (pair, pair[::-1]):
                 if one.title and other.title:
-                    yield _Source(pair, Example(one.title, one.body, other.title))
-
-
-def _once(posts: Iterable[Post]) -> Iterable[Post]:
-    return {post.id: post for post in posts}.values()
+                    yield _Source(pair, TitleExample(one.title, one.body, other.title))
 
 
 def _plain(title: str) -> str:

@@ -51,10 +51,10 @@ def learn_starter(
     words = choose_words(tokens, settings.words)
     basis = principal_components(vectors, settings.dim)  # (E, D)
     bags = Bags.of(WordParts(words), tokens, vectors @ basis.T)
-    module = WordSum(*first_weights(bags, len(words)))
+    module = StarterSum(*first_weights(bags, len(words)))
     on_event(Phase(f"teaching {len(words)} words from {len(bags)} texts"))
     with tempfile.TemporaryDirectory() as folder:
-        learner = Distillation(module, bags, settings, Path(folder))
+        learner = StarterLearning(module, bags, settings, Path(folder))
         run = EpochSettings(settings.epochs, settings.patience, settings.seed)
         progress = run_epochs(learner, run, Path(folder), on_event)
         load_weights(Path(folder) / BEST, module)
@@ -140,7 +140,7 @@ def first_weights(bags: Bags, count: int) -> tuple[np.ndarray, np.ndarray]:
     return means.astype(np.float32), np.log(1 + len(bags) / frequency).astype(np.float32)
 
 
-class WordSum(nn.Module):
+class StarterSum(nn.Module):
     def __init__(self, vectors: np.ndarray, weights: np.ndarray) -> None:
         super().__init__()
         self.words = nn.Embedding(len(vectors), vectors.shape[1], sparse=True)
@@ -156,13 +156,13 @@ class WordSum(nn.Module):
         return sums.index_add(0, text_of.cumsum(0), scaled)  # (B, E)
 
 
-class Distillation(Learner[int]):
+class StarterLearning(Learner[int]):
     """Cosine to the teacher's vectors, and squared error of the batch's similarity matrix."""
 
     def __init__(
-        self, module: WordSum, bags: Bags, settings: StarterSettings, folder: Path
+        self, module: StarterSum, bags: Bags, settings: StarterSettings, folder: Path
     ) -> None:
-        self.module: WordSum = module
+        self.module: StarterSum = module
         self.optimizer = torch.optim.SparseAdam(list(module.parameters()), lr=settings.rate)
         self.processes = Processes()
         self.identity = {"texts": len(bags), "settings": repr(settings)}

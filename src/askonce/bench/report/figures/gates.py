@@ -11,7 +11,6 @@ from askonce.bench.report.figures import add_figure
 from askonce.bench.report.inside import (
     EXAMPLES,
     Scene,
-    evenly_spaced,
     ranker_of,
     recipe_of,
     results_of,
@@ -22,7 +21,7 @@ from askonce.bench.report.results import Result
 from askonce.models.question_encoders import Field
 from askonce.models.rcnn import RCNN
 from askonce.ranker import Ranker
-from askonce.types import Pool, Post
+from askonce.types import Pool, Post, evenly_spaced
 
 SHOWN = 4
 NAMES = {"own forget gate": "f", "partner's forget gate": "f*", "own output gate": "o"}

@@ -13,7 +13,6 @@ from askonce.bench.report.figures import FIGURES, add_figure
 from askonce.bench.report.inside import (
     EXAMPLES,
     Scene,
-    evenly_spaced,
     right_answer,
     scenes,
     shortened,
@@ -24,7 +23,7 @@ from askonce.models.hyperqa import BagMatcher
 from askonce.models.layers.poincare import RADIUS
 from askonce.ranker import Ranker
 from askonce.text.vocabulary import SPECIAL
-from askonce.types import Pool, Post
+from askonce.types import Pool, Post, evenly_spaced
 
 MODELS = ("hyperqa", "hyperqa-concat")
 MAX_ANSWERS = 5_000

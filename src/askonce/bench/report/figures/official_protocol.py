@@ -2,7 +2,7 @@
 
 from askonce.bench.report.blocks import Block, Table
 from askonce.bench.report.figures import add_figure
-from askonce.bench.report.results import Result, ResultTable, tables
+from askonce.bench.report.results import ResultTable, tables
 
 METRICS = ("MAP", "MRR")
 ABOUT = (
@@ -18,7 +18,11 @@ def official_protocol(table: ResultTable) -> Block | None:
         return None
     counted = table.results[0].queries
     header = ["model", *(f"{m}, {n} questions" for m in METRICS for n in (counted, every))]
-    rows = [[result.model, *_values(result, counted / every)] for result in table.results]
+    shares = (1.0, counted / every)
+    rows = [
+        [one.model, *(f"{one.mean(metric) * part:.3f}" for metric in METRICS for part in shares)]
+        for one in table.results
+    ]
     return Table(f"Official protocol: {table.dataset} {table.split}", ABOUT, header, rows)
 
 
@@ -26,7 +30,3 @@ def _questions(table: ResultTable) -> int | None:
     """All questions of the split, from the stored size of the data."""
     splits = table.results[0].first.settings.get("data", {})
     return int(splits[table.split][0]) if table.split in splits else None
-
-
-def _values(result: Result, share: float) -> list[str]:
-    return [f"{result.mean(metric) * part:.3f}" for metric in METRICS for part in (1.0, share)]

@@ -86,12 +86,9 @@ def _row(number: Number, results: Results) -> list[str]:
         missing = "cited only" if number.name in number.part.cited else "not run"
         return [number.name, f"{number.value:.3f}", missing, "–", "–"]
     estimate = result.estimates[number.metric]
-    bounds = estimate.interval
-    interval = f" [{bounds.low:.3f}–{bounds.high:.3f}]" if bounds else ""
     mark = " ▼" if number.value - estimate.mean > FAR else ""
     unlike = ", ".join(number.part.conditions.unlike(result.conditions)) or "–"
-    ours = f"{estimate.mean:.3f}{interval}{mark}"
-    return [result.model, f"{number.value:.3f}", ours, str(result.seeds), unlike]
+    return [result.model, f"{number.value:.3f}", f"{estimate}{mark}", str(result.seeds), unlike]
 
 
 def _order(heading: str, numbers: Sequence[Number], results: Results) -> list[list[str]]:

@@ -89,7 +89,11 @@ def answer_length(store: Store) -> list[Block]:
     blocks: list[Block] = []
     for table in tables(store):
         dataset = store.dataset(table.dataset)
-        results = [result for result in table.results if _is_shown(result)]
+        results = [
+            result
+            for result in table.results
+            if result.model in BASES or (result.kind == "trained" and "@" not in result.model)
+        ]
         if dataset is not None and table.split in dataset.splits and results:
             blocks += _blocks(table, results, right_lengths(dataset, table.split))
     return blocks
@@ -125,10 +129,6 @@ def bucket_means(
     for query, length in lengths.items():
         buckets[bisect_left(bounds, length)].append(values[query])
     return [fmean(bucket) if bucket else None for bucket in buckets]
-
-
-def _is_shown(result: Result) -> bool:
-    return result.model in BASES or (result.kind == "trained" and "@" not in result.model)
 
 
 def _blocks(table: ResultTable, results: Sequence[Result], every: dict[str, float]) -> list[Block]:

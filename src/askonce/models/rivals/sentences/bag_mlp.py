@@ -16,7 +16,7 @@ from askonce.text.batch import Batch, View
 
 
 @dataclass(frozen=True)
-class BagConfig(PairConfig):
+class BagMlpConfig(PairConfig):
     """Settings of both models; the paper prints none."""
 
     hidden: int = 100  # S of CABIN's own last layer
@@ -27,10 +27,10 @@ class BagConfig(PairConfig):
 class WordEmbedMlp(PairMatcher):
     """The mean word vector of each text, then one dense layer over both."""
 
-    Config = BagConfig
-    config: BagConfig
+    Config = BagMlpConfig
+    config: BagMlpConfig
 
-    def __init__(self, config: BagConfig, words: EmbeddingInit) -> None:
+    def __init__(self, config: BagMlpConfig, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         sizes = [2 * self.input_dim + self.feature_dim, config.hidden]
         self.odds = LogOdds(sizes, config.dropout)
@@ -55,7 +55,7 @@ class BowMlp(WordEmbedMlp):
 
     idf: Tensor
 
-    def __init__(self, config: BagConfig, words: EmbeddingInit) -> None:
+    def __init__(self, config: BagMlpConfig, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.register_buffer("idf", inverse_frequency(words), persistent=False)  # (V,)
 

@@ -19,7 +19,7 @@ from askonce.training.archive.candidates.recipes import (
 )
 from askonce.training.archive.candidates.students import STUDENT, tune_student
 from askonce.training.archive.candidates.task_training import (
-    SIDES,
+    ADAPTER_SIDES,
     TaskTraining,
     question_count,
     train_model,
@@ -117,7 +117,7 @@ def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[Trai
         return
     lexicon = TeacherLexicon(teacher=teacher.teacher)
     no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
-    for sides in SIDES[run.name]:
+    for sides in ADAPTER_SIDES[run.name]:
         recipe = adapter_recipe(
             dataset.name, run.seed, teacher.teacher, sides, question_count(dataset)
         )

@@ -87,9 +87,9 @@ def _train_pair_student(run: TaskTraining, recipe: Recipe) -> Outcome | None:
     return train_beside(teacher, ranker, dataset, recipe, folder, run.on_event, stop)
 
 
-def cost(ranker: Ranker, query: str, candidates: Sequence[Post], times: int = 5) -> float:
+def cost(ranker: Ranker, query: str, candidates: Sequence[Post]) -> float:
     """Seconds of one core for ranking these candidates."""
-    return min(core_seconds(lambda: ranker.rank(query, candidates)) for _ in range(times))
+    return min(core_seconds(lambda: ranker.rank(query, candidates)) for _ in range(5))
 
 
 def student_data(dataset: Dataset) -> Dataset:

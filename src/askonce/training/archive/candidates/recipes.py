@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from askonce.teachers import CachedTeacher
+from askonce.training.defaults import DISTANCES
 from askonce.training.distillation.settings import DistilSettings
 from askonce.training.pretraining.encoder_decoder import PretrainSettings
 from askonce.training.recipe import Recipe, recipe_of
 
 COSINE_SCALE = 20.0  # a cosine lies in -1 … 1; the softmax needs a wider range
-DISTANCES = ("hyperqa", "euclidqa")  # models whose scores already have one
 
 Kind = Literal["questions", "titles", "answers"]
 

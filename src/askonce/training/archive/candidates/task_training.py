@@ -18,7 +18,7 @@ from askonce.types import Dataset
 
 EPOCH_QUESTIONS = 300  # of dev, to compare epochs; what serves is selected on all of dev
 PAIR_QUESTIONS = 6000  # to train a pair model on; each costs as much as ten for an encoder
-SIDES: dict[TaskName, tuple[int, ...]] = {"questions": (1,), "answers": (1, 2)}  # of adapters
+ADAPTER_SIDES: dict[TaskName, tuple[int, ...]] = {"questions": (1,), "answers": (1, 2)}
 
 
 @dataclass
@@ -79,7 +79,8 @@ class TaskTraining:
     @property
     def questions(self) -> int:
         """How many questions all models of the task learn from, by which time is shared."""
-        encoders = 1 + (len(SIDES[self.name]) if self.teacher else 0) + 2 * bool(self.student)
+        adapters = len(ADAPTER_SIDES[self.name]) if self.teacher else 0
+        encoders = 1 + adapters + 2 * bool(self.student)
         return encoders * question_count(self.encoder_data) + question_count(self.pair_data)
 
     def say(self, text: str) -> None:

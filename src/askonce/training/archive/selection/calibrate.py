@@ -60,7 +60,8 @@ def calibrate(task: ArchiveTask, splits: Splits, selected: Selected) -> Calibrat
         return Calibrated(calibration)
     dev, test = (_shown(task, splits[name], name, selected) for name in ("dev", "test"))
     floor, close, evidence = FLOOR, CLOSE, _evidence(dev, splits["dev"])
-    if evidence is not None and _marks(task) >= MIN_MARKS:
+    marks = sum(bool(query.right) for asked in task.asked.values() for query in asked)
+    if evidence is not None and marks >= MIN_MARKS:
         calibration = fit_calibration(evidence)
         if not any(calibration.slopes.values()):  # one probability for all would tell nothing
             return Calibrated()
@@ -74,10 +75,6 @@ def calibrate(task: ArchiveTask, splits: Splits, selected: Selected) -> Calibrat
 def prior(teacher: str | None) -> Calibration:
     """The probability of a duplicate, by the teacher whose space the encoder in service is in."""
     return BY_MINILM if teacher == MINILM else BY_WORDS
-
-
-def _marks(task: ArchiveTask) -> int:
-    return sum(bool(query.right) for asked in task.asked.values() for query in asked)
 
 
 def asked_sample(task: ArchiveTask, split: str) -> list[LabelledQuery]:

@@ -47,8 +47,7 @@ class HeldOut:
         by_text: defaultdict[str, set[str]] = defaultdict(set)
         for post in posts:
             by_text[post.text].add(post.id)
-        lexical = LexicalIndex(forgiving=True)
-        lexical.add(posts)
+        lexical = LexicalIndex.of(posts, forgiving=True)
         return cls(task.queries[split], {post.id: post for post in posts}, by_text, lexical)
 
     def posts(self, ids: Sequence[str], html: bool = True) -> dict[str, Post]:
