@@ -1,8 +1,13 @@
 """The files of deploy/ are well formed and call commands that exist."""
 
 import configparser
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -114,3 +119,39 @@ def test_the_proxies_name_the_same_options():
     (options,) = {re.search(r"start Askonce with (.*)", text)[1] for text in comments}
     unit = (DEPLOY / "askonce.service").read_text()
     assert set(options.split()) <= set(unit.split())
+
+
+FROM_THE_WHEEL = """
+from pathlib import Path
+import askonce.server
+from askonce import Engine
+from askonce.cli.output import packaged_recipe
+from askonce.training.recipe import read_recipe
+print(read_recipe(packaged_recipe(Path("wikiqa/hyperqa"))).model)
+with Engine.open("bicycles") as engine:
+    print(engine.similar("chain skips under load", k=1)[0].title)
+print(Path(askonce.server.__file__).with_name("static").joinpath("widget.js"))
+"""
+
+
+def test_what_the_wheel_holds_is_enough(tmp_path):
+    """As its settings say, without building it; tests/test_image.py does, and takes minutes."""
+    site, skip = tmp_path / "site", shutil.ignore_patterns("__pycache__")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    wheel = settings["targets"]["wheel"]
+    for package in wheel["packages"]:
+        shutil.copytree(ROOT / package, site / Path(package).name, ignore=skip)
+    for source, target in wheel["force-include"].items():
+        shutil.copytree(ROOT / source, site / target)
+    done = subprocess.run(
+        [sys.executable, "-c", FROM_THE_WHEEL],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    model, title, widget = done.stdout.splitlines()
+    assert model == "hyperqa" and title.startswith("Chain skips")
+    assert Path(widget).is_relative_to(site) and Path(widget).is_file()

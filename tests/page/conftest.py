@@ -35,7 +35,7 @@ BICYCLES = Path(__file__).parents[2] / "src" / "askonce" / "data" / "bicycles.js
 MODERATOR = "a-key-of-a-moderator-01"
 COPIED = "Why does my rear tyre go flat every single week?"
 # pictures of the documentation, and their heights
-PICTURES = {"archives": 640, "desk": 800, "results": 860, "suggestions": 640, "widget": 310}
+PICTURES = {"archives": 640, "desk": 800, "results": 860, "suggestions": 640, "widget": 424}
 START_SECONDS = 300  # of a server, on a busy machine
 PATIENCE = 15_000  # milliseconds that the page may take for anything
 

@@ -11,12 +11,18 @@ import askonce.server
 from askonce.engine import Engine
 from askonce.server import Keys, ServerSettings
 from askonce.server.guard.keys import read_keys
+from askonce.types import Post
 from tests.server.conftest import running
 from tests.sync.conftest import serving
 
 WIDGET = Path(askonce.server.__file__).parent / "static" / "widget.js"
 LARGEST = 15_000  # bytes
 KEY = "a-key-of-the-forum-01"
+SITE_STYLE = b""":root { --askonce-accent: rgb(200, 0, 100) }
+body { max-width: 36rem; margin: 1.5rem auto; font: 1rem/1.4 sans-serif }
+input { display: block; box-sizing: border-box; width: 100%; margin-top: .25rem }
+input { padding: .5rem; font: inherit }
+"""
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A forum</title>
 <link rel="stylesheet" href="/site.css">
 <label for="title">Title of your question</label> <input id="title">
@@ -38,8 +44,7 @@ def site():
 
         def answer(handler):
             if handler.path == "/site.css":
-                css = b":root { --askonce-accent: rgb(200, 0, 100) }"
-                handler.reply(200, css, Content_Type="text/css")
+                handler.reply(200, SITE_STYLE, Content_Type="text/css")
                 return
             policy = (
                 f"default-src 'none'; script-src {shown['server']}; "
@@ -77,7 +82,7 @@ def test_its_size(capsys):
 
 def test_similar_questions_appear_on_an_allowed_site(site, engine, open_page, picture):
     server = serve(site, engine, origins=(site.address,))
-    page = open_page(site(server), width=640, height=420)
+    page = open_page(site(server), width=640, height=440)
     box = page.get_by_label("Title of your question")
     box.fill("clean disc brake rotors")
     option = page.get_by_role("option").first
@@ -100,6 +105,32 @@ def test_similar_questions_appear_on_an_allowed_site(site, engine, open_page, pi
     page.keyboard.press("Escape")
     assert page.get_by_role("listbox").count() == 0
     assert box.input_value() == "clean disc brake rotors"
+    page.keyboard.press("ArrowDown")  # opens it again
+    assert page.get_by_role("listbox").is_visible()
+
+
+def test_arrows_move_between_the_lines_of_a_textarea_that_was_added_later(site, engine, open_page):
+    page = open_page(site(serve(site, engine, origins=(site.address,))))
+    page.evaluate(
+        """() => {
+            const area = document.createElement("textarea");
+            area.setAttribute("aria-label", "Text");
+            document.body.append(area);
+            askonce.attach(area);
+            askonce.attach(area);
+        }"""
+    )
+    box = page.get_by_label("Text", exact=True)
+    box.fill("clean disc brake\nrotors")
+    page.get_by_role("option").first.wait_for()
+    assert page.locator(".askonce-list").count() == 2  # one is that of the title
+    for key in ("ArrowUp", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    assert box.get_attribute("aria-activedescendant") is None
+    assert box.evaluate("e => e.selectionEnd") < len("clean disc brake\n")
+    page.keyboard.press("ControlOrMeta+End")
+    page.keyboard.press("ArrowDown")
+    assert box.get_attribute("aria-activedescendant") is not None
 
 
 def test_another_site_is_refused_and_its_page_goes_on(site, engine, open_page, trouble):
@@ -138,10 +169,19 @@ def test_a_key_serves_one_origin_with_its_own_rate(site, engine, open_page, tmp_
 def test_a_search_box_for_documentation(site, engine, open_page):
     server = serve(site, engine, origins=(site.address,))
     page = open_page(site(server, selector="#search"))
-    page.get_by_role("searchbox", name="Search our answers").or_(
+    source = {"url": "https://x.example/1", "author": "Ada", "site": "x.example", "licence": "CC0"}
+    engine.write([Post("z", "Zebrafish in the hub", **source)])
+    box = page.get_by_role("searchbox", name="Search our answers").or_(
         page.get_by_role("combobox", name="Search our answers")
-    ).fill("squealing brakes")
-    page.get_by_role("option").first.wait_for()
+    )
+    box.fill("zebrafish in the hub")
+    option = page.get_by_role("option", name="Zebrafish in the hub")
+    option.wait_for()
+    assert option.get_attribute("href") == source["url"]  # where it was published
+    assert "Ada on x.example, CC0" in option.inner_text()
+    engine.delete(["z"])
+    box.fill("squealing brakes")
+    option.wait_for(state="detached")
     with page.context.expect_page() as opened:
         page.keyboard.press("Enter")
     assert opened.value.url == f"{server}?q=squealing%20brakes"

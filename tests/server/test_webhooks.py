@@ -1,8 +1,10 @@
 """Webhooks in and out, signed."""
 
+import hmac
 import json
 import time
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -62,29 +64,78 @@ def test_without_a_secret_webhooks_are_off(reading):
     assert response.status_code == 403 and "ASKONCE_WEBHOOK_SECRET" in response.text
 
 
-def test_discourse_and_github_send_their_own_form(hooked, engine):
-    import hmac
+@pytest.fixture
+def own(hooked):
+    """Send a webhook as Discourse and GitHub sign theirs."""
 
-    def own(sender, name, body, **headers):
+    def send(sender, body, **headers):
         raw = json.dumps(body).encode()
+        name = {"github": "X-Hub-Signature-256", "discourse": "X-Discourse-Event-Signature"}[sender]
         signature = hmac.new(SECRET.encode(), raw, "sha256").hexdigest()
-        return hooked.post(
-            f"/api/hooks/{sender}", content=raw, headers={name: f"sha256={signature}", **headers}
-        )
+        headers = {name: f"sha256={signature}", **headers}
+        return hooked.post(f"/api/hooks/{sender}", content=raw, headers=headers).json()
 
-    post = {"topic_id": 7, "topic_title": "Zebrafish", "post_number": 1, "cooked": "<p>Why?</p>"}
-    response = own("discourse", "X-Discourse-Event-Signature", {"post": post})
-    assert response.json()["ids"] == ["7"]
-    gone = {"X-Discourse-Event": "post_destroyed"}
-    response = own("discourse", "X-Discourse-Event-Signature", {"post": post}, **gone)
-    assert response.json()["deleted"] == ["7"]
-    issue = {"number": 5, "title": "Zebrafish", "html_url": "https://github.com/o/r/issues/5"}
-    comment = {"id": 9, "body": "Feed it.", "html_url": "https://github.com/o/r/issues/5#c-9"}
-    body = {"action": "created", "issue": issue, "comment": comment}
-    assert own("github", "X-Hub-Signature-256", body).json()["ids"] == ["o/r#5", "o/r#5-9"]
-    body["action"] = "deleted"
-    assert own("github", "X-Hub-Signature-256", body).json()["deleted"] == ["o/r#5-9"]
+    return send
+
+
+FORUM = {"X-Discourse-Instance": "https://forum.example"}
+TOPIC = {
+    **{"topic_id": 7, "topic_title": "Zebrafish", "post_number": 1, "cooked": "<p>Why?</p>"},
+    **{"username": "ada", "topic_archetype": "regular"},
+}
+
+
+def test_discourse_sends_its_own_form(own, engine):
+    def event(name):
+        return {"X-Discourse-Event": name, **FORUM}
+
+    assert own("discourse", {"post": TOPIC}, **event("post_created"))["ids"] == ["7"]
+    assert engine.archive.post("7").url == "https://forum.example/t/7/1"
+    engine.write([replace(engine.archive.post("7"), tags=("fish",), score=4)])
+    reply = TOPIC | {"post_number": 2, "cooked": "<p>Feed it.</p>"}
+    assert own("discourse", {"post": reply}, **event("post_created"))["ids"] == ["7/2"]
+    edited = TOPIC | {"cooked": "<p>Why not?</p>"}
+    assert own("discourse", {"post": edited}, **event("post_edited"))["changed"] == 1
+    post = engine.archive.post("7")
+    assert (post.body, post.tags, post.score) == ("Why not?", ("fish",), 4)
+    gone = reply | {"deleted_at": "2024-01-02T03:04:05Z"}
+    assert own("discourse", {"post": gone}, **event("post_destroyed"))["deleted"] == ["7/2"]
+    private = TOPIC | {"topic_id": 8, "topic_archetype": "private_message"}
+    assert own("discourse", {"post": private}, **event("post_created"))["ids"] == []
+    topic = {"id": 7, "title": "Zebrafish"}
+    assert own("discourse", {"topic": topic}, **event("topic_destroyed"))["deleted"] == ["7"]
+    assert own("discourse", {"user": {"id": 1}}, **event("user_created"))["deleted"] == []
+
+
+ISSUE = {"number": 5, "title": "Zebrafish", "html_url": "https://github.com/o/r/issues/5"}
+COMMENT = {
+    **{"id": 9, "body": "Feed it.", "html_url": f"{ISSUE['html_url']}#issuecomment-9"},
+    **{"user": {"login": "ben", "type": "User"}},
+}
+
+
+def test_github_sends_its_own_form(own, engine):
+    body = {"action": "created", "issue": ISSUE, "comment": COMMENT}
+    assert own("github", body)["ids"] == ["o/r#5", "o/r#5-9"]
+    assert own("github", body | {"action": "deleted"})["deleted"] == ["o/r#5-9"]
+    # the comment of a bot is not kept, and its deletion is not that of the issue
+    by_bot = COMMENT | {"id": 10, "user": {"login": "stale[bot]", "type": "Bot"}}
+    assert own("github", body | {"action": "deleted", "comment": by_bot})["deleted"] == []
     assert engine.archive.post("o/r#5").title == "Zebrafish"
+    assert own("github", {"action": "transferred", "issue": ISSUE})["deleted"] == ["o/r#5"]
+
+
+def test_the_answer_of_a_discussion_is_accepted_until_it_no_longer_is(own, engine):
+    address = "https://github.com/o/r/discussions/6"
+    answer = COMMENT | {"html_url": f"{address}#discussioncomment-9"}
+    thread = {"number": 6, "title": "Zebrafish", "html_url": address}
+    answered = thread | {"answer_html_url": answer["html_url"]}
+    own("github", {"action": "answered", "discussion": answered, "answer": answer})
+    assert engine.archive.post("o/r#6-9").accepted
+    own("github", {"action": "edited", "discussion": answered, "comment": answer})
+    assert engine.archive.post("o/r#6-9").accepted
+    own("github", {"action": "unanswered", "discussion": thread, "old_answer": answer})
+    assert not engine.archive.post("o/r#6-9").accepted
 
 
 def test_a_duplicate_and_a_first_answer_are_reported_once(engine):

@@ -13,6 +13,7 @@ from askonce.archive import Archive
 from askonce.data.forums import Source
 from askonce.files import write_atomic
 from askonce.sync import sync
+from askonce.sync.feeds import TOKEN_HEADERS
 from askonce.sync.http import Client, SyncError
 from tests.sync.conftest import Forum, answer_for, serving, stored
 
@@ -115,6 +116,34 @@ def test_requests_keep_to_the_rate(archive, forum, address):
     client = Client(rate=4, sleep=sleep, clock=lambda: time[0])
     follow(archive, address, client=client)
     assert time[0] == pytest.approx((len(forum.requests) - 1) / 4)
+
+
+@pytest.mark.parametrize(
+    ("form", "token", "header", "value"),
+    [
+        ("github", "secret", "Authorization", "Bearer secret"),
+        ("zendesk", "me@x.example/token:k", "Authorization", "Basic bWVAeC5leGFtcGxlL3Rva2VuOms="),
+        ("discourse", "secret", "Api-Key", "secret"),
+    ],
+)
+def test_a_token_goes_to_its_own_host_only(form, token, header, value):
+    sent = []
+
+    def elsewhere(handler):
+        sent.append(("other", handler.headers.get(header)))
+        handler.reply(200, {})
+
+    with serving(elsewhere) as other:
+
+        def own(handler):
+            sent.append(("own", handler.headers.get(header)))
+            handler.reply(302, Location=other.replace("127.0.0.1", "localhost"))
+
+        with serving(own) as address:
+            client = Client(rate=0, token=token, token_header=TOKEN_HEADERS.get(form, header))
+            client.get(address)
+            client.close()
+    assert sent == [("own", value), ("other", None)]
 
 
 def _killed(folder, address, moment):

@@ -8,7 +8,7 @@ from askonce.engine import Engine, RankedAnswer, SimilarQuestion
 from askonce.errors import MissingExtra
 from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
-from askonce.types import Post
+from askonce.types import SOURCE_FIELDS, Post
 
 try:
     from langchain_core.documents import BaseDocumentCompressor, Document
@@ -82,6 +82,6 @@ def _document(hit: RankedAnswer | SimilarQuestion) -> Document:
         "question_id": question.id,
         "votes": hit.post.score,
         "relevance_score": hit.score,
-        **hit.post.source,
+        **{name: getattr(hit, name) for name in SOURCE_FIELDS},  # of its question, if it has none
     }
     return Document(hit.post.text, id=hit.post.id, metadata=metadata)

@@ -59,13 +59,13 @@ def sync(
     """Bring an archive up to date with its forum: one pass, or a pass --every so often.
 
     An interrupted pass continues where it stopped. An access token is read from
-    ASKONCE_SYNC_TOKEN.
+    ASKONCE_SYNC_TOKEN: a token of GitHub, an API key of Discourse, or EMAIL/token:KEY of Zendesk.
     """
     from askonce.archive import Archive
     from askonce.archive.database import is_address
     from askonce.data.forums import IMPORTERS, Source
     from askonce.sync import sync as synchronise
-    from askonce.sync.feeds import feed_of
+    from askonce.sync.feeds import TOKEN_HEADERS, feed_of
     from askonce.sync.http import Client, SyncError
 
     url = source if is_address(source) else None
@@ -78,7 +78,8 @@ def sync(
     else:
         Source(Path(source)).need_path("the file or folder to follow")
     options = Source(None if url else Path(source), site=site or _site(url, form), mapping=mapping)
-    client = Client(rate, os.environ.get(TOKEN) or None)
+    token_header = TOKEN_HEADERS.get(form, "Authorization")
+    client = Client(rate, os.environ.get(TOKEN) or None, token_header)
     store = Archive.open(archive, create=True)
     stop = threading.Event()
     if every is not None:

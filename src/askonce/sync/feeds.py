@@ -176,6 +176,7 @@ FEEDS: dict[str, Feed] = {
     "github": github_issues,
     "zendesk": help_centre,
 }
+TOKEN_HEADERS = {"discourse": "Api-Key"}  # of other sources: Authorization
 
 
 def feed_of(name: str) -> Feed:

@@ -3,6 +3,7 @@
 import json
 import random
 import time
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -40,10 +41,12 @@ class Client:
 
     rate: float = 2.0
     token: str | None = field(default=None, repr=False)
+    token_header: str = "Authorization"
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     requests: int = 0  # that were sent
     _next: float = 0.0
+    _first: "httpx.URL | None" = None
     _http: "httpx.Client | None" = field(default=None, repr=False)
 
     def get(
@@ -119,10 +122,28 @@ class Client:
             from askonce import __version__
 
             own = {"User-Agent": f"askonce/{__version__}", "Accept": "application/json"}
-            if self.token:
-                own["Authorization"] = f"Bearer {self.token}"
-            self._http = httpx.Client(timeout=TIMEOUT, headers=own, follow_redirects=True)
+            self._http = httpx.Client(
+                timeout=TIMEOUT,
+                headers=own,
+                follow_redirects=True,
+                event_hooks={"request": [self._sign_in]},
+            )
         return self._http
+
+    def _sign_in(self, request: "httpx.Request") -> None:
+        """Add the token, for the host of the first request only: not where a redirect leads."""
+        own = self._first = self._first or request.url
+        is_own = request.url.host == own.host and request.url.scheme in (own.scheme, "https")
+        request.headers.pop(self.token_header, None)
+        if self.token and is_own:
+            request.headers[self.token_header] = _credential(self.token_header, self.token)
+
+
+def _credential(header: str, token: str) -> str:
+    """The value of the header: the token, or NAME:SECRET as HTTP's basic form."""
+    if header != "Authorization":
+        return token
+    return f"Basic {b64encode(token.encode()).decode()}" if ":" in token else f"Bearer {token}"
 
 
 def _checked(url: str, reply: Reply) -> Reply:

@@ -138,7 +138,8 @@ def test_a_gzip_bomb_is_refused(tmp_path):
 
 @pytest.mark.data
 def test_a_real_forum(imported, data_folder):
-    archive, summary = imported("csv", data_folder / "devops_se" / "posts.csv.gz")
+    path, site = data_folder / "devops_se" / "posts.csv.gz", "devops.stackexchange.com"
+    archive, summary = imported("csv", path, site=site)
     counts = archive.counts()
     assert (counts["questions"], counts["answers"]) == (3700, 4968)
     assert (counts["accepted"], counts["answered"]) == (1627, 3227)
@@ -148,6 +149,8 @@ def test_a_real_forum(imported, data_folder):
     assert first.body.startswith("Jenkins is a fork of Hudson.\nWhat are the benefits")
     assert first.tags == ("jenkins", "software-recommendation", "hudson")
     assert first.score == 18
+    assert first.url == f"https://{site}/questions/1"
+    assert first.author_url == f"https://{site}/users/3"
     assert not any("&lt;" in post.title for post in archive.iterate("question"))
 
 
@@ -192,3 +195,18 @@ def test_sources_are_read_and_bad_links_dropped(imported, tmp_path):
     assert archive.post("1").source == {**expected, "site": "x.example", "licence": "CC0"}
     answer = archive.post("1-answer")  # its author is unknown
     assert (answer.url, answer.author) == ("https://x.example/1", None)
+
+
+def test_tables_of_stack_exchange_get_addresses_from_their_site(imported, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "Id,PostTypeId,ParentId,Title,Body,OwnerUserId,OwnerDisplayName\n"
+        "1,1,,Why?,x,7,\n2,2,1,,So.,,a guest\n"
+    )
+    archive, _ = imported("csv", path, site="bikes.stackexchange.com")
+    site = "https://bikes.stackexchange.com"
+    question, answer = archive.post("1"), archive.post("2")
+    assert (question.url, question.author_url) == (f"{site}/questions/1", f"{site}/users/7")
+    assert (answer.url, answer.author_url, answer.author) == (f"{site}/a/2", None, "a guest")
+    archive, _ = imported("csv", path)
+    assert archive.post("1").url is None

@@ -10,11 +10,12 @@ from askonce.data import formats
 from askonce.data.formats.csv import csv_rows, find_columns
 from askonce.data.formats.posts import plain_or_html
 from askonce.data.formats.sources import display_name, web_address
-from askonce.data.forums import IMPORTERS, Record, Source, converted, iso_date
+from askonce.data.forums import IMPORTERS, Record, Source, converted, host_of, iso_date
+from askonce.data.forums.stackexchange import Addresses, addresses
 from askonce.errors import AskonceError, DataError
 from askonce.files import raise_errors
 from askonce.text.leaks import strip_notices
-from askonce.types import Link, Post, PostKind
+from askonce.types import Link, Origin, Post, PostKind
 
 # Usual column names; compared in lower case, letters and digits only.
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -30,7 +31,11 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "tags": ("tags", "tag", "labels", "categories", "category", "topic"),
     "created": ("created", "creationdate", "createdat", "createddate", "date", "timestamp"),
     "url": ("url", "link", "permalink", "posturl", "address"),
-    "author": ("author", "authorname", "user", "username", "displayname", "owner", "from"),
+    "author": (
+        *("author", "authorname", "user", "username", "displayname", "ownerdisplayname"),
+        *("owner", "from"),
+    ),
+    "owner": ("owneruserid",),  # of Stack Exchange
     "author_url": ("authorurl", "authorlink", "userurl", "profileurl"),
     "site": ("site", "sitename", "forum", "source"),
     "licence": ("licence", "license", "contentlicense"),
@@ -50,7 +55,8 @@ def read(source: Source) -> Iterator[Record]:
 
     Each row is a post (answers name their question as ``parent``), or a question with its
     ``answer``. Columns are found by their usual names or by ``columns``. Rows without an id are
-    numbered. HTML is recognised, also if escaped. A date that is not ISO 8601 is left out.
+    numbered. HTML is recognised, also if escaped. A date that is not ISO 8601 is left out. With the
+    columns of Stack Exchange (its Data Explorer) and a ``site``, posts get their addresses.
     """
     path = source.need_file("a CSV file")
     columns = _columns(source, path)
@@ -116,11 +122,7 @@ def _posts(
         tags=_tags(row.get("tags")),
         created=iso_date(row.get("created")),
         html=html,
-        url=web_address(row.get("url")),
-        author=display_name(row.get("author")),
-        author_url=web_address(row.get("author_url")),
-        site=display_name(row.get("site")) or display_name(site),
-        licence=display_name(row.get("licence")),
+        **_source(row, kind, site),
     )
     records: list[Post | Link] = [post]
     if kind == "question" and row.get("answer"):
@@ -143,6 +145,21 @@ def _posts(
     if kind == "question" and row.get("duplicate_of"):
         records.append(Link(post_id, row.get("duplicate_of")))
     return records
+
+
+def _source(row: formats.Record, kind: PostKind, site: str | None) -> Origin:
+    shown = Addresses(
+        url=web_address(row.get("url")), author_url=web_address(row.get("author_url"))
+    )
+    if "owner" in row.values and row.get("id").isdecimal() and not shown["url"]:
+        host = host_of(site and (web_address(site) or f"https://{site}"))
+        shown = addresses(host, kind, row.get("id"), row.get("owner"))
+    return Origin(
+        **shown,
+        author=display_name(row.get("author")),
+        site=display_name(row.get("site")) or display_name(site),
+        licence=display_name(row.get("licence")),
+    )
 
 
 def _kind(row: formats.Record) -> PostKind | None:

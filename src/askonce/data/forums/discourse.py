@@ -30,8 +30,8 @@ def read(source: Source) -> Iterator[Record]:
     """Topics of Discourse: saved pages of its public API, or the export of categories.
 
     The first post of a topic is a question, the others are its answers; the marked solution is
-    accepted, likes are votes. Notices, whispers and hidden posts are left out. ``site`` is the
-    forum's address, for links.
+    accepted, likes are votes. Notices, whispers, private messages and hidden or deleted posts are
+    left out. ``site`` is the forum's address, for links.
     """
     yield from converted(source.json_pages(_WHAT), lambda page: page_posts(page, source))
 
@@ -58,6 +58,12 @@ def page_posts(page: formats.Record, source: Source) -> Iterator[Record]:
         yield from _posts(posts, _Topic(page.values, "id", {}, site), source.code)
 
 
+def post_id(post: formats.Record) -> str:
+    """The id of a post that names its topic, as in webhooks."""
+    topic, number = _Topic(post.values, "topic_id", {}, None).place(post)
+    return topic if number == 1 else f"{topic}/{number}"
+
+
 def _posts(holder: formats.Record, topic: "_Topic", code: bool) -> Iterator[Record]:
     yield from converted(holder.parts("posts", "post"), lambda post: topic.post(post, code))
 
@@ -71,14 +77,9 @@ class _Topic:
 
     def post(self, post: formats.Record, code: bool) -> list[Post]:
         values = post.values
-        is_shown = not values.get("hidden") and not values.get("deleted_at")
-        if values.get("post_type", 1) not in _REGULAR or not is_shown:
+        if not self._is_public(values):
             return []
-        topic_id = self.values.get(self.key, values.get("topic_id"))
-        topic = formats.Record(post.path, None, {"topic": topic_id}).name("topic")
-        number = post.optional("post_number", int)
-        if number is None:
-            raise post.error("'post_number'", "nothing")
+        topic, number = self.place(post)
         body, html = _text(post, code)
         is_question = number == 1
         title = str(self.values.get("title") or values.get("topic_title") or "")
@@ -104,6 +105,20 @@ class _Topic:
                 site=host_of(self.site),
             )
         ]
+
+    def place(self, post: formats.Record) -> tuple[str, int]:
+        """The number of the topic, and that of the post in it."""
+        values = {"topic": self.values.get(self.key, post.values.get("topic_id"))}
+        number = post.optional("post_number", int)
+        if number is None:
+            raise post.error("'post_number'", "nothing")
+        return formats.Record(post.path, None, values).name("topic"), number
+
+    def _is_public(self, post: Mapping[str, Any]) -> bool:
+        archetype = post.get("topic_archetype") or self.values.get("archetype")
+        is_gone = post.get("hidden") or post.get("deleted_at") or post.get("user_deleted")
+        is_regular = post.get("post_type", 1) in _REGULAR
+        return is_regular and not is_gone and archetype != "private_message"
 
     def _user(self, post: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.users.get(post.get("user_id"), {})

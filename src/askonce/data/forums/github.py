@@ -16,7 +16,9 @@ _WHAT = "a file or folder of JSON pages of GitHub's API"
 _ADDRESS = re.compile(r"[:/](?P<repo>[^/:]+/[^/]+)/(?:issues|discussions|pull)/(?P<number>\d+)")
 _COMMENT = re.compile(r"(?:comments?[/-]|#\D*)(?P<number>\d+)$")
 _DUPLICATE = re.compile(
-    r"\s*duplicate of (?:(?P<repo>[\w.-]+/[\w.-]+))?#(?P<number>\d+)\s*\Z", re.I
+    r"\s*duplicate of (?:https://[\w.-]+/)?(?:(?P<repo>[\w.-]+/[\w.-]+))?"
+    r"(?:#|/(?:issues|discussions)/)(?P<number>\d+)\W*\Z",
+    re.I,
 )
 
 
@@ -44,6 +46,19 @@ def read(source: Source) -> Iterator[Record]:
 
 def page_posts(page: formats.Record, source: Source) -> Iterator[Record]:
     yield from converted(_items(page), lambda item: _item_posts(item, source))
+
+
+def deleted_id(event: formats.Record) -> str | None:
+    """The id of what a webhook about something deleted is about: the comment, else the thread."""
+    thread = event.values.get("issue") or event.values.get("discussion")
+    if not isinstance(thread, dict):
+        return None
+    repo, number = _where(event, str(thread.get("html_url")))
+    question = _Thread(repo, number, None)
+    comment = event.values.get("comment")
+    if not isinstance(comment, dict):
+        return question.id
+    return f"{question.id}-{_comment_number(formats.Record(event.path, None, comment))}"
 
 
 def _item_posts(item: formats.Record, source: Source) -> Iterator[Record]:
@@ -106,12 +121,12 @@ def _question(item: formats.Record, source: Source) -> Iterator[Record]:
 
 def _comment(item: formats.Record, thread: _Thread, source: Source) -> Iterator[Record]:
     values = item.values
-    if original := _DUPLICATE.fullmatch(str(values.get("body") or "")):
+    body, html = _text(item, source.code)
+    if original := _DUPLICATE.fullmatch(body):
         yield Link(thread.id, f"{original['repo'] or thread.repo}#{original['number']}")
         return
     if _is_bot(values) or values.get("isMinimized"):
         return
-    body, html = _text(item, source.code)
     if body.strip():
         address = values.get("html_url") or values.get("url")
         chosen = thread.answer is not None and thread.answer in (values.get("id"), address)
@@ -155,7 +170,8 @@ def _text(item: formats.Record, code: bool) -> tuple[str, str]:
     for key in ("bodyHTML", "body_html"):
         if isinstance(html := item.values.get(key), str) and html:
             return text_and_html(html, code)
-    return strip_notices(item.optional("body", str) or "").strip(), ""
+    text = item.optional("body", str) or item.optional("bodyText", str) or ""
+    return strip_notices(text).strip(), ""
 
 
 def _author(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -166,7 +182,8 @@ def _author(values: Mapping[str, Any]) -> Mapping[str, Any]:
 def _is_bot(values: Mapping[str, Any]) -> bool:
     author = _author(values)
     kind = author.get("type") or author.get("__typename")
-    return kind == "Bot" or str(author.get("login", "")).endswith("[bot]")
+    is_bot = kind == "Bot" or author.get("is_bot") is True
+    return is_bot or str(author.get("login", "")).endswith("[bot]")
 
 
 def _origin(values: Mapping[str, Any], source: Source) -> Origin:
@@ -189,7 +206,17 @@ def _votes(values: Mapping[str, Any]) -> int | None:
     reactions = values.get("reactions")
     if isinstance(reactions, dict) and type(reactions.get("+1")) is int:
         return int(reactions["+1"]) - int(reactions.get("-1") or 0)
-    return None
+    groups = values.get("reactionGroups")
+    if not isinstance(groups, list):
+        return None
+    counts = {group.get("content"): _count(group) for group in groups if isinstance(group, dict)}
+    return counts.get("THUMBS_UP", 0) - counts.get("THUMBS_DOWN", 0)
+
+
+def _count(group: Mapping[str, Any]) -> int:
+    people = group.get("reactors") or group.get("users")
+    count = people.get("totalCount") if isinstance(people, dict) else 0
+    return count if type(count) is int else 0
 
 
 def _tags(values: Mapping[str, Any]) -> tuple[str, ...]:

@@ -20,7 +20,9 @@ from askonce.text.html import html_to_text
 from askonce.types import Post
 
 _WHAT = "an mbox file or a folder of them, .gz or not"
-_FROM = re.compile(rb"From \S+.*\d{4}\s*$|From \S+ at \S+ .*\d{4}\s*$")
+_FROM = re.compile(rb"From \S.*\s\d?\d:\d\d\b.*\d{4}\s*$")  # with the time, unlike a sentence
+_LONGEST_FROM = 400  # bytes
+_VIA = re.compile(r"\s+via\s+\S.*$")  # as lists write the names of others
 _ID = re.compile(r"<([^<>\s]+)>")
 _REPLY = re.compile(r"(?:\s*(?:re|aw|sv|antw|rif|r)\s*(?:\[\d+\])?:)+", re.IGNORECASE)
 _LIST_TAG = re.compile(r"^\s*\[[^\]]{1,40}\]")
@@ -193,7 +195,7 @@ def _messages(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
     message: list[bytes] = []
     start, size, after_blank = 1, 0, True
     for number, line in enumerate(lines, start=1):
-        if after_blank and line.startswith(b"From ") and _FROM.match(line.rstrip()):
+        if after_blank and len(line) < _LONGEST_FROM and _FROM.match(line.rstrip()):
             if message:
                 yield start, b"".join(message)
             message, start, size = [], number, 0
@@ -237,7 +239,7 @@ def _header(message: Message, name: str) -> str:
 
 def _author(message: Message) -> str | None:
     name, address = parseaddr(_header(message, "From").replace(" at ", "@"))
-    return display_name(name) or display_name(address.partition("@")[0])
+    return display_name(_VIA.sub("", name)) or display_name(address.partition("@")[0])
 
 
 def _date(message: Message) -> str | None:

@@ -17,7 +17,7 @@ _WHAT = "an SQL dump of a phpBB database, .gz or not"
 _TABLES = ("posts", "topics", "users")
 # the text of 3.2 and later is XML whose <s> and <e> hold the BBCode that readers do not see
 _UNSEEN = re.compile(r"<(s|e)>[^<]*+</\1>")
-_QUOTE = re.compile(r"<QUOTE\b.*?</QUOTE>|\[quote\b.*?\[/quote[^\]]*\]", re.DOTALL | re.IGNORECASE)
+_QUOTE = re.compile(r"(?P<open><QUOTE\b|\[quote\b)|</QUOTE>|\[/quote[^\]]{0,40}\]", re.IGNORECASE)
 _BBCODE = re.compile(r"\[/?[a-z*]+(?:=[^\]\n]*)?(?::[a-z0-9:]+)?\]", re.IGNORECASE)
 
 
@@ -64,7 +64,8 @@ def _posts(known: _Known, source: Source, row: SqlRow) -> list[Post]:
     is_question = known.first[topic] == number
     site = source.address
     user = values.get("poster_id")
-    name = known.names.get(str(user))
+    guest = display_name(values.get("post_username"))  # their posts are of one account
+    name = display_name(known.names.get(str(user)))
     shown = f"t={topic}" if is_question else f"p={number}#p{number}"
     profile = f"{site}/memberlist.php?mode=viewprofile&u={user}"
     return [
@@ -76,8 +77,8 @@ def _posts(known: _Known, source: Source, row: SqlRow) -> list[Post]:
             parent=None if is_question else f"t{topic}",
             created=iso_date(_seconds(record)),
             url=f"{site}/viewtopic.php?{shown}" if site else None,
-            author=display_name(name) or display_name(values.get("post_username")),
-            author_url=web_address(profile) if site and name else None,
+            author=guest or name,
+            author_url=web_address(profile) if site and name and not guest else None,
             site=host_of(site),
         )
     ]
@@ -85,8 +86,23 @@ def _posts(known: _Known, source: Source, row: SqlRow) -> list[Post]:
 
 def _text(text: str, code: bool) -> str:
     """The words of a post: BBCode of 3.0, or the XML of later versions."""
-    text = _UNSEEN.sub("", _QUOTE.sub("\n", text))
+    text = _UNSEEN.sub("", _without_quotes(text))
     return html_to_text(_BBCODE.sub("", text).replace("\n", "<br>"), code)
+
+
+def _without_quotes(text: str) -> str:
+    """The text outside quotations, which may hold others; one that is not closed stays."""
+    parts, depth, start, opened = [], 0, 0, 0
+    for mark in _QUOTE.finditer(text):
+        if mark["open"]:
+            opened = mark.start() if depth == 0 else opened
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                parts.append(text[start:opened])
+                start = mark.end()
+    return "\n".join([*parts, text[start:]])
 
 
 def _seconds(row: formats.Record) -> int:

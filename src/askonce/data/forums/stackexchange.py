@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from askonce.data import formats
 from askonce.data.formats.posts import text_and_html
@@ -44,17 +44,30 @@ class _Source(NamedTuple):
     names: dict[str, str]
 
     def of(self, row: formats.Record, kind: PostKind, number: str) -> Origin:
-        """The attribution that the licence asks for: links to post and author, their names."""
         owner = row.values.get("OwnerUserId", "")
-        base = f"https://{self.site}" if self.site else None
-        known = owner.isascii() and owner.isdigit()
         return Origin(
-            url=base and f"{base}/{'questions' if kind == 'question' else 'a'}/{number}",
+            **addresses(self.site, kind, number, owner),
             author=self.names.get(owner) or display_name(row.values.get("OwnerDisplayName")),
-            author_url=f"{base}/users/{owner}" if base and known else None,
             site=self.site,
             licence=display_name(row.values.get("ContentLicense")),
         )
+
+
+class Addresses(TypedDict):
+    """The links that the licence's attribution asks for."""
+
+    url: str | None
+    author_url: str | None
+
+
+def addresses(site: str | None, kind: PostKind, number: str, owner: str) -> Addresses:
+    """Where a site shows a post and its author; nothing where the site is not known."""
+    base = f"https://{site}" if site else None
+    known = owner.isascii() and owner.isdigit()
+    return Addresses(
+        url=base and f"{base}/{'questions' if kind == 'question' else 'a'}/{number}",
+        author_url=f"{base}/users/{owner}" if base and known else None,
+    )
 
 
 @IMPORTERS.add("stackexchange", "stack-exchange")

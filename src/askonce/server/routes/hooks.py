@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,15 @@ from askonce.sync.signing import is_signed
 from askonce.types import Link, Post
 
 Sender = Literal["askonce", "discourse", "github"]
-_DELETED = ("deleted", "post_destroyed", "topic_destroyed")
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a webhook tells: posts and links to write, and ids of posts to delete."""
+
+    records: Sequence[Record]
+    deleted: list[str]
+    is_partial: bool = False  # whether posts come without their votes and tags
 
 
 def hook_routes(service: Service) -> APIRouter:
@@ -63,67 +72,86 @@ def hook_routes(service: Service) -> APIRouter:
             raise HTTPException(400, "the request body is not valid JSON") from None
         if not isinstance(body, dict):
             raise HTTPException(422, "expected a JSON object")
-        event = request.headers.get("x-discourse-event") or body.get("action")
-        records = list(_READERS[sender](formats.Record(FilePath(sender), None, body)))
-        return await service.run(_write, service.engine, records, body, event in _DELETED)
+        event = _READERS[sender](formats.Record(FilePath(sender), None, body), request.headers)
+        return await service.run(_write, service.engine, event)
 
     return router
 
 
-def _askonce(page: formats.Record) -> Sequence[Record]:
+def _askonce(page: formats.Record, _: Mapping[str, str]) -> Event:
     items = [*page.parts("posts", "post"), *page.parts("links", "link")]
-    return list(converted(items, lambda item: [from_json(item)]))
+    gone = page.values.get("deleted")
+    gone = [name for name in gone if isinstance(name, str)] if isinstance(gone, list) else []
+    return Event(list(converted(items, lambda item: [from_json(item)])), gone)
 
 
-def _discourse(page: formats.Record) -> Sequence[Record]:
-    post = page.values.get("post")
-    if not isinstance(post, dict):
-        return []  # an event about a topic's settings, a user and so on
-    base = page.values.get("base_url")
-    listed = formats.Record(page.path, None, {"latest_posts": [post]})
-    return list(discourse.page_posts(listed, Source(site=base if isinstance(base, str) else None)))
+def _discourse(page: formats.Record, headers: Mapping[str, str]) -> Event:
+    """An event about a post, or about a deleted topic; others tell nothing that we keep."""
+    name, topic = headers.get("x-discourse-event"), page.values.get("topic")
+    if name == "topic_destroyed" and isinstance(topic, dict):
+        return Event([], [formats.Record(page.path, None, topic).name("id")])
+    if not isinstance(page.values.get("post"), dict):
+        return Event([], [])
+    post = formats.Record(page.path, None, page.values["post"])
+    source = Source(site=headers.get("x-discourse-instance"))
+    listed = formats.Record(page.path, None, {"latest_posts": [post.values]})
+    records = list(discourse.page_posts(listed, source)) if name != "post_destroyed" else []
+    # one that was hidden or made private comes as an edit, and is read as nothing
+    return Event(records, [] if records else [discourse.post_id(post)], is_partial=True)
 
 
-def _github(page: formats.Record) -> Sequence[Record]:
+def _github(page: formats.Record, _: Mapping[str, str]) -> Event:
+    """An event about an issue or a discussion, with the comment or answer that it is about."""
     thread = page.values.get("issue") or page.values.get("discussion")
-    comment = page.values.get("comment")
     if not isinstance(thread, dict):
-        return []
+        return Event([], [])
+    if page.values.get("action") in ("deleted", "transferred"):
+        gone = github.deleted_id(page)
+        return Event([], [gone] if gone else [])
     items = [thread]
-    if isinstance(comment, dict):
-        items.append({"discussion_url": thread.get("html_url"), **comment})
-    thread = formats.Record(page.path, None, {"items": items})
-    return list(github.page_posts(thread, Source()))
+    for key in ("comment", "answer", "old_answer"):
+        if isinstance(comment := page.values.get(key), dict):
+            is_answer = comment.get("html_url", "") == thread.get("answer_html_url")
+            address = {"discussion_url": thread.get("html_url"), "isAnswer": is_answer}
+            items.append({**address, **comment})
+    listed = formats.Record(page.path, None, {"items": items})
+    return Event(list(github.page_posts(listed, Source())), [])
 
 
-_READERS: dict[str, Callable[[formats.Record], Sequence[Record]]] = {
+_READERS: dict[str, Callable[[formats.Record, Mapping[str, str]], Event]] = {
     "askonce": _askonce,
     "discourse": _discourse,
     "github": _github,
 }
 
 
-def _write(
-    engine: Engine, records: Sequence[Record], body: dict[str, Any], deleted: bool
-) -> HookResponse:
-    for record in records:
+def _write(engine: Engine, event: Event) -> HookResponse:
+    for record in event.records:
         if isinstance(record, Damaged):
             raise AskonceError(str(record))
-    posts = [record for record in records if isinstance(record, Post)]
-    gone = [str(name) for name in body.get("deleted") or () if isinstance(name, str)]
-    if deleted:  # the event is about its last post: a comment, or the thread itself
-        gone, posts = [post.id for post in posts[-1:]], []
-    known = engine.archive.kinds({post.parent or "" for post in posts})
+    posts = [record for record in event.records if isinstance(record, Post)]
+    links = [record for record in event.records if isinstance(record, Link)]
     new = {post.id for post in posts if post.kind == "question"}
-    posts = [p for p in posts if p.kind == "question" or p.parent in new | known.keys()]
-    ends = engine.archive.kinds(
-        {end for r in records if isinstance(r, Link) for end in (r.source, r.target)}
-    )
-    links = [
-        r for r in records if isinstance(r, Link) and {r.source, r.target} <= new | ends.keys()
-    ]
+    ends = {end for link in links for end in (link.source, link.target)}
+    known = new | engine.archive.kinds(ends | {post.parent or "" for post in posts}).keys()
+    posts = [post for post in posts if post.kind == "question" or post.parent in known]
+    links = [link for link in links if {link.source, link.target} <= known]
+    if event.is_partial:
+        posts = _completed(engine, posts)
     written = engine.write(posts, links)
-    removed = engine.delete(gone) if gone else []
+    removed = engine.delete(event.deleted) if event.deleted else []
     return HookResponse(
         added=written.added, changed=written.changed, deleted=removed, ids=[p.id for p in posts]
     )
+
+
+def _completed(engine: Engine, posts: list[Post]) -> list[Post]:
+    """Posts with the votes and tags that the archive knows, where the event tells none."""
+    stored = engine.archive.posts([post.id for post in posts], html=False)
+
+    def complete(post: Post) -> Post:
+        old = stored.get(post.id, post)
+        score = old.score if post.score is None else post.score
+        return replace(post, score=score, tags=post.tags or old.tags)
+
+    return [complete(post) for post in posts]

@@ -11,7 +11,8 @@
  * Theme it by the CSS variables --askonce-text, -muted, -background, -border, -accent, -radius and
  * -font. It works under a strict content-security policy: allow this script's origin in script-src
  * and connect-src; there is no inline style or script. The events askonce:results (detail: hits) and
- * askonce:error (detail: message) are dispatched on the input.
+ * askonce:error (detail: message) are dispatched on the input. Pages that build an input later call
+ * askonce.attach(element).
  */
 (() => {
   "use strict";
@@ -63,7 +64,7 @@
   const factsOf = (hit) => [
     hit.accepted ? "solved" : hit.answers ? `${hit.answers} answer${hit.answers === 1 ? "" : "s"}` : "no answers yet",
     hit.duplicate_probability > 0.5 && `${Math.min(99, Math.round(hit.duplicate_probability * 100))} % the same question`,
-    hit.site,
+    [[hit.author, hit.site].filter(Boolean).join(" on "), hit.licence].filter(Boolean).join(", "),
   ].filter(Boolean).join(" · ");
 
   /** @param {string} title @param {AbortSignal} signal */
@@ -112,6 +113,15 @@
       else input.setAttribute("aria-activedescendant", `${id}-${index}`);
     };
 
+    /** Whether an arrow moves between the lines of a textarea. @param {string} pressed */
+    const isBetweenLines = (pressed) => input instanceof HTMLTextAreaElement
+      && (pressed === "ArrowUp" || (input.selectionEnd ?? 0) < input.value.length);
+
+    const open = () => {
+      list.hidden = false;
+      input.setAttribute("aria-expanded", "true");
+    };
+
     const close = () => {
       list.hidden = true;
       input.setAttribute("aria-expanded", "false");
@@ -126,9 +136,8 @@
             href: addressOf(hit), target: "_blank", rel: "noopener", tabindex: "-1" },
           el("span", { class: "askonce-title" }, hit.title || hit.excerpt || "Untitled question"),
           el("span", { class: "askonce-facts" }, factsOf(hit))))));
-      list.hidden = !hits.length;
-      input.setAttribute("aria-expanded", String(hits.length > 0));
-      choose(-1);
+      close();
+      if (hits.length) open();
       status.textContent = hits.length
         ? `${hits.length} similar question${hits.length === 1 ? "" : "s"}. Use the down arrow to read them.`
         : "No similar questions.";
@@ -145,6 +154,8 @@
       } catch (error) {
         const { name, message } = /** @type {Error} */ (error);
         if (name === "AbortError") return;
+        hits = [];
+        asked = ""; // so that the same text is tried again
         close(); // the page works without us
         input.dispatchEvent(new CustomEvent("askonce:error", { bubbles: true, detail: message }));
       }
@@ -155,6 +166,7 @@
       const text = input.value.trim();
       if (text.length < SHORTEST) {
         running?.abort();
+        hits = [];
         asked = "";
         close();
         return;
@@ -165,8 +177,10 @@
     });
     input.addEventListener("keydown", (event) => {
       const { key: pressed } = /** @type {KeyboardEvent} */ (event);
-      if (list.hidden) return;
       const step = { ArrowDown: 1, ArrowUp: -1 }[pressed];
+      if (step && chosen < 0 && isBetweenLines(pressed)) return;
+      if (list.hidden && pressed === "ArrowDown" && hits.length) open();
+      if (list.hidden) return;
       if (step) {
         const size = hits.length + 1; // one place is the input itself
         choose(((chosen + 1 + step + size) % size) - 1);
@@ -198,12 +212,19 @@
     attach(input);
   };
 
+  const known = new WeakSet();
+  /** @param {Element} element */
+  const attachTo = (element) => {
+    if (known.has(element)) return;
+    known.add(element);
+    if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) attach(element);
+    else searchBox(element);
+  };
+
   const start = () => {
     addStyle();
-    for (const element of document.querySelectorAll(selector)) {
-      if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) attach(element);
-      else searchBox(element);
-    }
+    document.querySelectorAll(selector).forEach(attachTo);
+    Object.assign(window, { askonce: { attach: attachTo } });
   };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

@@ -18,8 +18,9 @@ TOPIC = {
             {"id": 101, "post_number": 2, "username": "system", "cooked": "", "post_type": 3},
             {"id": 102, "post_number": 3, "username": "ben", "cooked": "<p>Worn cassette.</p>"},
             {"id": 103, "post_number": 4, "username": "x", "cooked": "spam", "hidden": True},
+            {"id": 104, "post_number": 6, "cooked": "(deleted by author)", "user_deleted": True},
         ],
-        "stream": [100, 101, 102, 103],
+        "stream": [100, 101, 102, 103, 104],
     },
 }
 LATEST = {

@@ -29,6 +29,25 @@ COMMENTS = [
         **{"html_url": "https://x", "body": "Stale.", "user": {"login": "stale[bot]"}},
     },
 ]
+LISTED = {  # by `gh issue list --json`
+    **{"number": 7, "title": "It crashes", "url": "https://github.com/o/r/issues/7"},
+    **{"author": {"login": "dee", "name": "Dee"}, "bodyText": "Again."},
+    "comments": [
+        {
+            **{"id": "IC_1", "body": "Duplicate of https://github.com/o/r/issues/5."},
+            **{"author": {"login": "ben"}},
+        },
+        {
+            **{"id": "IC_2", "body": "Me too.", "author": {"login": "cy"}},
+            **{"url": "https://github.com/o/r/issues/7#issuecomment-903"},
+            "reactionGroups": [
+                {"content": "THUMBS_UP", "users": {"totalCount": 4}},
+                {"content": "THUMBS_DOWN", "users": {"totalCount": 1}},
+            ],
+        },
+        {"id": "IC_3", "body": "Hm.", "author": {"login": "app/renovate", "is_bot": True}},
+    ],
+}
 DISCUSSIONS = {
     "data": {
         "repository": {
@@ -63,6 +82,7 @@ SAMPLE = (
         ISSUE | {"number": 6, "html_url": "https://github.com/o/r/issues/6"},
         ISSUE | {"pull_request": {}},
         *COMMENTS,
+        LISTED,
         DISCUSSIONS,
     ],
     {},
@@ -102,6 +122,27 @@ SAMPLE = (
             site="github.com",
         ),
         Link("o/r#6", "o/r#5"),
+        Post(
+            "o/r#7",
+            "It crashes",
+            "Again.",
+            url="https://github.com/o/r/issues/7",
+            author="Dee",
+            author_url="https://github.com/dee",
+            site="github.com",
+        ),
+        Link("o/r#7", "o/r#5"),
+        Post(
+            "o/r#7-903",
+            body="Me too.",
+            kind="answer",
+            parent="o/r#7",
+            score=3,
+            url="https://github.com/o/r/issues/7#issuecomment-903",
+            author="cy",
+            author_url="https://github.com/cy",
+            site="github.com",
+        ),
         Post(
             "o/r#8",
             "How do I start?",

@@ -30,6 +30,8 @@ On Monday, Ada wrote:
 
 The cassette is worn.
 
+From what I saw in March 2024
+
 From ada@bikes.example Mon Mar  4 12:00:00 2024
 Message-ID: <t1@bikes.example>
 References: <q1@bikes.example> <a1@bikes.example>
@@ -40,7 +42,7 @@ Thanks!
 
 From cy@bikes.example Mon Mar  4 13:00:00 2024
 Message-ID: <a2@bikes.example>
-From: Cy <cy@bikes.example>
+From: Cy via Bicycle talk <talk@bikes.example>
 Subject: Something else entirely
 References: <lost@bikes.example>
 
@@ -71,7 +73,7 @@ SAMPLE = (
         ),
         Post(
             "a1@bikes.example",
-            body="The cassette is worn.",
+            body="The cassette is worn.\n\nFrom what I saw in March 2024",
             kind="answer",
             parent="q1@bikes.example",
             author="Ben",
@@ -85,4 +87,4 @@ SAMPLE = (
         ),
     ],
 )
-FLAW = "list.mbox, message 5 at line 45: expected a message, found no Message-ID"
+FLAW = "list.mbox, message 5 at line 47: expected a message, found no Message-ID"

@@ -7,7 +7,8 @@ INSERT INTO `phpbb_posts` (`post_id`, `topic_id`, `poster_id`, `post_time`, `pos
 `post_text`, `post_visibility`) VALUES
 (1, 1, 2, 972086460, '', '<r>Hello <B><s>[b]</s>world<e>[/b]</e></B></r>', 1),
 (2, 1, 3, 972086461, 'guest',
-'[quote="ada":abc]Hello[/quote:abc]\nUse [b:abc]oil[/b:abc] &amp; wait.', 1),
+'[quote="ada":abc]Hello[quote]you[/quote:abc] there[/quote:abc]
+Use [b:abc]oil[/b:abc] &amp; wait.', 1),
 (3, 1, 3, 972086462, '', '<t>spam</t>', 0);
 INSERT INTO `phpbb_topics` (`topic_id`, `topic_title`, `topic_first_post_id`) VALUES
 (1, 'It &quot;squeaks&quot;', 1);
@@ -39,8 +40,7 @@ SAMPLE = (
             parent="t1",
             created="2000-10-21T00:01:01Z",
             url=f"{BIKES}/viewtopic.php?p=2#p2",
-            author="Anonymous",
-            author_url=f"{BIKES}/memberlist.php?mode=viewprofile&u=3",
+            author="guest",
             site="bikes.example",
         ),
     ],
