@@ -106,7 +106,7 @@ class _Loading:
                 self.waiting.write(json.dumps(post_to_json(post)) + "\n")
             else:
                 self._damaged(_about(post, f"expected its question {post.parent!r}, found none"))
-        written = self.archive.write(ready)
+        written = self.archive.write(self.archive.decisions.keep_merged(ready))
         self.summary.added += written.added
         self.summary.changed += written.changed
         self.summary.unchanged += written.unchanged

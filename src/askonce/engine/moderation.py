@@ -57,6 +57,8 @@ class ProposedAnswer(BaseModel):
     question: DeskPost
     answer: DeskPost
     answered: DeskPost  # the question that it was given to
+    probability: float  # that both questions are the same
+    calibrated: bool
 
 
 class AskedAgain(BaseModel):
@@ -93,6 +95,8 @@ def propose_answers(engine: "Engine", limit: int) -> list[ProposedAnswer]:
             question=DeskPost.of(one.pair.question),
             answer=DeskPost.of(one.answer),
             answered=DeskPost.of(one.pair.other),
+            probability=one.pair.confidence,
+            calibrated=one.pair.calibrated,
         )
         for one in likely[:limit]
     ]
@@ -126,18 +130,21 @@ def _posts(
 
 
 def decide(engine: "Engine", kind: DecisionKind, source: str, target: str) -> Decision:
-    """Carry out a decision and record it; the answers of a merged question move to the target."""
+    """Carry out a decision and record it; the answers of a merged question move to the target.
+
+    A pair that is marked already can be merged, which then leaves the mark as it was.
+    """
     archive = engine.archive
     _need_posts(archive, kind, source, target)
-    moved: list[str] = []
     if kind == "merge":
         answers = archive.answers_to([source]).get(source, [])
         moved = [answer.id for answer in answers]
         parents = [replace(answer, parent=target) for answer in answers]
-        engine.write(parents, [Link(source, target)])
-    elif kind != "dismiss":
-        engine.write([], [Link(source, target, kind)])
-    return archive.decisions.add(kind, source, target, moved)
+        linked = engine.write(parents, [Link(source, target)]).links_added > 0
+        return archive.decisions.add(kind, source, target, moved, linked)
+    if kind != "dismiss" and not engine.write([], [Link(source, target, kind)]).links_added:
+        raise AskonceError(f"{source!r} and {target!r} are already linked as {kind}")
+    return archive.decisions.add(kind, source, target)
 
 
 def undo(engine: "Engine", number: int) -> Decision | None:
@@ -150,7 +157,7 @@ def undo(engine: "Engine", number: int) -> Decision | None:
         answers = archive.posts(decision.moved).values()
         here = [a for a in answers if a.parent == decision.target]
         engine.write([replace(answer, parent=decision.source) for answer in here])
-    if decision.kind != "dismiss":
+    if decision.kind != "dismiss" and decision.linked:
         kind: LinkKind = "related" if decision.kind == "related" else "duplicate"
         engine.remove_links([Link(decision.source, decision.target, kind)])
     archive.decisions.remove(number)

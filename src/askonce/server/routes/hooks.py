@@ -122,7 +122,7 @@ def _write(
     links = [
         r for r in records if isinstance(r, Link) and {r.source, r.target} <= new | ends.keys()
     ]
-    written = engine.write(posts, links)
+    written = engine.write(engine.archive.decisions.keep_merged(posts), links)
     removed = engine.delete(gone) if gone else []
     return HookResponse(
         added=written.added, changed=written.changed, deleted=removed, ids=[p.id for p in posts]
