@@ -81,9 +81,10 @@ def test_mark_and_undo(client):
     number = decide(client, "duplicate", "q2", "q1")
     assert client.get("/api/posts/q2").json()["duplicate_of"] == "q1"
     assert ("q2", "q1") not in pairs(client)
-    (again,) = desk(client)["asked_again"]
-    assert again["original"]["id"] == "q1"
-    assert [post["id"] for post in again["duplicates"]] == ["q2"]
+    marked, likely = desk(client)["asked_again"]
+    assert marked["original"]["id"] == "q1"
+    assert [post["id"] for post in marked["duplicates"]] == ["q2"]
+    assert [post["id"] for post in likely["likely"]] == ["q4"]
     client.delete(f"/api/decisions/{number}").raise_for_status()
     assert client.get("/api/posts/q2").json()["duplicate_of"] is None
 

@@ -64,5 +64,8 @@ def newest(connection: Connection, limit: int, unanswered: bool) -> list[Row[Any
     if unanswered:
         answers = posts.alias()
         has = select(answers.c.number).where(answers.c.parent == posts.c.id, ~answers.c.deleted)
-        query = query.where(~has.exists())
+        marked = select(links.c.source).where(
+            links.c.source == posts.c.id, links.c.kind == "duplicate"
+        )
+        query = query.where(~has.exists(), ~marked.exists())
     return list(connection.execute(query.order_by(posts.c.number.desc()).limit(limit)))

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from askonce.archive import Archive
 from askonce.archive.desk.decisions import Decision, DecisionKind
-from askonce.engine.checked import LEAST
+from askonce.engine.checked import CHECKED, LEAST
 from askonce.engine.hits import excerpt
 from askonce.errors import AskonceError
 from askonce.types import Link, LinkKind, Post
@@ -62,10 +62,11 @@ class ProposedAnswer(BaseModel):
 
 
 class AskedAgain(BaseModel):
-    """A question with those marked as its duplicates."""
+    """A question with those marked as its duplicates, and those that probably are."""
 
     original: DeskPost
     duplicates: list[DeskPost]
+    likely: list[DeskPost]
 
 
 def propose_duplicates(engine: "Engine", limit: int, least: float) -> list[ProposedDuplicate]:
@@ -102,23 +103,40 @@ def propose_answers(engine: "Engine", limit: int) -> list[ProposedAnswer]:
     ]
 
 
-def asked_again(archive: Archive, limit: int) -> list[AskedAgain]:
-    """The questions with most marked duplicates: what an FAQ should answer."""
-    links = archive.links("duplicate")
-    originals = archive.originals([link.source for link in links])
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for name, original in originals.items():
+def asked_again(engine: "Engine", limit: int, least: float) -> list[AskedAgain]:
+    """The questions that were asked most often: what an FAQ should answer.
+
+    Likely duplicates among the newest questions count too, so that an archive in which nothing is
+    marked has an FAQ as well.
+    """
+    archive = engine.archive
+    marked = archive.originals([link.source for link in archive.links("duplicate")])
+    pairs = engine.checked.duplicates(CHECKED, least)
+    others = archive.originals([pair.other.id for pair in pairs])
+    older = {pair.question.id: others[pair.other.id] for pair in pairs}
+
+    def first(name: str) -> str:  # each step leads to an older question, so it ends
+        while name in older:
+            name = older[name]
+        return name
+
+    groups: defaultdict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for name, original in marked.items():
         if name != original:
-            groups[original].append(name)
-    largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))[:limit]
-    posts = archive.posts([n for name, others in largest for n in (name, *others)], html=False)
+            groups[first(original)][0].append(name)
+    for name in older:
+        groups[first(name)][1].append(name)
+    largest = sorted(groups.items(), key=lambda item: (-sum(map(len, item[1])), item[0]))[:limit]
+    names = {name for head, lists in largest for name in (head, *lists[0], *lists[1])}
+    posts = archive.posts(sorted(names), html=False)
     answers = archive.answer_marks(list(posts))
     return [
         AskedAgain(
             original=DeskPost.of(posts[name], len(answers.get(name, ()))),
-            duplicates=_posts(posts, answers, others),
+            duplicates=_posts(posts, answers, duplicates),
+            likely=_posts(posts, answers, likely),
         )
-        for name, others in largest
+        for name, (duplicates, likely) in largest
         if name in posts
     ]
 

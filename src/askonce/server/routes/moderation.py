@@ -90,7 +90,7 @@ def _desk(engine: Engine, limit: int, least: float) -> Desk:
     return Desk(
         duplicates=propose_duplicates(engine, limit, least),
         answers=propose_answers(engine, limit),
-        asked_again=asked_again(engine.archive, limit),
+        asked_again=asked_again(engine, limit, least),
         decisions=_records(engine, engine.archive.decisions.recent(limit)),
     )
 

@@ -4,7 +4,7 @@ import { el, svg } from "./dom.js";
 /**
  * @typedef {{ name: string, tone: "one" | "two", values: (number | null)[] }} Series
  * @typedef {{ title: string, labels: string[], series: Series[], format: (value: number) => string,
- *   height?: number, fromZero?: boolean, best?: number, axis?: string, say?: (n: number) => string }} Chart
+ *   height?: number, fromZero?: boolean, whole?: boolean, best?: number, axis?: string, say?: (n: number) => string }} Chart
  *   a value of null is a gap; `labels` are the ticks of the horizontal axis, `best` is the tick to highlight, `say` describes
  *   the values at a tick
  */
@@ -50,7 +50,7 @@ function dataTable({ labels, series, format }) {
 function drawing(chart, width, readout) {
   const { labels, series, format, best, axis: axisName, height = HEIGHT } = chart;
   const bottom = axisName ? BOTTOM + AXIS : BOTTOM;
-  const axis = ticks(series.flatMap(({ values }) => values.filter((value) => value !== null)), chart.fromZero ?? false);
+  const axis = ticks(series.flatMap(({ values }) => values.filter((value) => value !== null)), chart.fromZero ?? false, chart.whole ?? false);
   const low = axis[0];
   const high = axis[axis.length - 1];
   const step = (width - LEFT - RIGHT) / Math.max(1, labels.length - 1);
@@ -103,13 +103,17 @@ function path(values, x, y) {
   }).join("");
 }
 
-/** Round values that cover the range. @param {number[]} values @param {boolean} fromZero */
-function ticks(values, fromZero) {
+/**
+ * Round values that cover the range.
+ * @param {number[]} values @param {boolean} fromZero @param {boolean} whole  no fractions between them
+ */
+function ticks(values, fromZero, whole) {
   const low = fromZero ? 0 : Math.min(...values);
   const high = Math.max(...values);
   const rough = (high - low || Math.abs(high) || 1) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+  const fine = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+  const step = whole ? Math.ceil(fine) : fine;
   const first = Math.floor(low / step + 1e-9);
   const last = Math.max(first + 1, Math.ceil(high / step - 1e-9));
   return Array.from({ length: last - first + 1 }, (_, n) => (first + n) * step);

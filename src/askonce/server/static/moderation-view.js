@@ -2,8 +2,9 @@
 import { get, post, remove } from "./api.js";
 import { announce, el, freshId } from "./dom.js";
 import { dateFact, facts, likelihoodBadge, overlapBadge, votesFact } from "./facts.js";
-import { fold } from "./fold.js";
-import { plural } from "./format.js";
+import { fold, longList, shortened } from "./fold.js";
+import { count, plural } from "./format.js";
+import { icon } from "./icons.js";
 import { fill, notice } from "./panel.js";
 import { currentRoute, go } from "./route.js";
 import { postLink } from "./thread.js";
@@ -14,7 +15,7 @@ import { postLink } from "./thread.js";
  * @typedef {{ question: DeskPost, original: DeskPost, probability: number, calibrated: boolean }} Pair
  * @typedef {{ question: DeskPost, answer: DeskPost, answered: DeskPost, probability: number,
  *   calibrated: boolean }} Answered
- * @typedef {{ original: DeskPost, duplicates: DeskPost[] }} Again
+ * @typedef {{ original: DeskPost, duplicates: DeskPost[], likely: DeskPost[] }} Again
  * @typedef {"duplicate" | "related" | "dismiss" | "merge"} Kind
  * @typedef {{ number: number, kind: Kind, source: string, source_title: string, target: string,
  *   target_title: string, moved: string[], made: string }} Decision
@@ -62,7 +63,7 @@ function deskParts(desk, leastPart, reload) {
     section("Unanswered questions with a likely answer", desk.answers.map((one) => answerCard(one, decided)),
       "No unanswered question has a likely answer."),
     section("Asked again and again: your real FAQ", desk.asked_again.map(againCard),
-      "No question is marked as a duplicate yet."),
+      "No question was asked twice, as far as is known.", null, longList),
     latest,
   ];
 }
@@ -70,11 +71,17 @@ function deskParts(desk, leastPart, reload) {
 /** What happens to the list of decisions.
  * @typedef {{ made: (decision: Decision) => void, undone: (number: number) => void }} Decided */
 
-/** @param {string} title @param {Node[]} items @param {string} none @param {Node} [choice] */
-function section(title, items, none, choice) {
+/** @param {Node[]} items */
+const allItems = (items) => el("ul", { class: "desk-list" }, items.map((item) => el("li", {}, item)));
+
+/**
+ * @param {string} title @param {Node[]} items @param {string} none @param {Node | null} [choice]
+ * @param {(items: Node[]) => Node} [list]
+ */
+function section(title, items, none, choice, list = allItems) {
   return el("section", { class: "desk", "aria-label": title }, el("h2", {}, title,
     items.length > 0 && el("span", { class: "tally" }, items.length)), choice,
-  items.length ? el("ul", { class: "desk-list" }, items.map((item) => el("li", {}, item))) : notice(none));
+  items.length ? list(items) : notice(none));
 }
 
 /** How likely a duplicate must be to be listed. */
@@ -125,7 +132,7 @@ function card(posts, names, about, decided, actions) {
     el("div", { class: "beside" }, posts.map((one, n) => el("div", { role: "group", "aria-label": names[n] },
       el("p", { class: "small" }, names[n]),
       el("h3", {}, postLink(one.id, one.title)),
-      el("p", { class: "desk-text" }, one.text),
+      one.text && shortened(el("p", { class: "desk-text" }, one.text), one.text.length),
       facts(votesFact(one.votes), one.answers ? el("span", { class: "fact" }, plural(one.answers, "answer")) : null,
         dateFact(one.created))))),
     buttons, status);
@@ -161,13 +168,16 @@ function card(posts, names, about, decided, actions) {
 }
 
 /** @param {Again} group */
-function againCard({ original, duplicates }) {
-  const list = fold([`${plural(duplicates.length, "duplicate")}`], "again", (container) => {
-    container.append(el("ul", {}, duplicates.map(({ id, title }) => el("li", {}, postLink(id, title)))));
+function againCard({ original, duplicates, likely }) {
+  const others = duplicates.length + likely.length;
+  const list = fold([icon("chevron"), `Show ${others === 1 ? "the other" : `the ${others} others`}`], "again", (container) => {
+    container.append(el("ul", {}, [...duplicates, ...likely].map(({ id, title }, n) =>
+      el("li", {}, postLink(id, title), n >= duplicates.length && el("span", { class: "small" }, " (likely, not marked)")))));
   });
   return el("article", { class: "hit" },
     el("h3", {}, postLink(original.id, original.title)),
-    facts(el("span", { class: "fact" }, `asked ${duplicates.length + 1} times`),
+    facts(el("span", { class: "fact" }, `asked ${others + 1} times`),
+      likely.length > 0 ? el("span", { class: "fact" }, `${count(likely.length)} not marked yet`) : null,
       el("span", { class: "fact" }, original.answers ? plural(original.answers, "answer") : "no answers yet")),
     el("div", { class: "actions" }, list.button), list.content);
 }
