@@ -118,7 +118,9 @@ def leave_models(folder: Path) -> None:
 
     manifests = import_any("askonce.ranking.manifest", "askonce.serving.manifest")
     recipes = import_any(
-        "askonce.training.archive.candidates.recipes", "askonce.training.archive_recipes"
+        "askonce.training.archive.candidates.recipes",
+        "askonce.training.archive.recipes",
+        "askonce.training.archive_recipes",
     )
     archive = Archive.open(folder)
     lexicon = Lexicon.build(archive.iterate(), min_count=2)

@@ -49,3 +49,11 @@ def test_the_memory_of_several_archives_is_measured(tmp_path):
     for measured in figures.values():
         assert measured["2 archives"]["rss_mb"] > measured["2 archives"]["own_mb"] > 20
         assert -50 < measured["each_more_mb"]["own_mb"] < 200
+
+
+@pytest.mark.slow
+def test_two_versions_answer_in_turns(tmp_path):
+    ran, figures = run(tmp_path, "serve.py", "--posts", 60, "--compare", SCRIPTS.parent)
+    assert figures is not None, ran.stderr[-2000:]
+    assert figures["processor_ms"].keys() == {"this", "other"}
+    assert all(0.2 < ratio < 5 for ratio in figures["this_by_other"].values())

@@ -209,6 +209,8 @@ def test_counts_growth_and_what_is_unanswered(archive):
     assert (counts["questions"], counts["answers"], counts["accepted"]) == (2, 1, 1)
     assert (counts["answered"], counts["duplicates"], counts["related"]) == (1, 1, 0)
     assert archive.growth() == [("2021-01", 1, 0), ("2022-03", 1, 0)]
+    assert archive.newest(5, unanswered=True) == []  # its original is answered
+    archive.remove_links(archive.links("duplicate"))
     assert archive.newest(5, unanswered=True) == [other]
     archive.write([replace(ANSWER, id="b", parent="nobody")])
     assert list(archive.snapshot().answers) == ["a"]  # training leaves such an answer out

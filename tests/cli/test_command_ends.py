@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from askonce.cli import app
+from askonce.errors import AskonceError
 
 GOOD = '{"id": "q1", "kind": "question", "title": "Why is my tyre flat?"}\n'
 
@@ -23,6 +24,13 @@ def test_an_import_of_damaged_lines_only_fails_and_leaves_no_archive(tmp_path, r
     dump.write_text("no json\n[]\n")
     assert run("import", "jsonl", dump, "--into", into).exit_code == 1
     assert not into.exists()
+    strict = run("import", "jsonl", dump, "--into", into, "--strict")
+    assert isinstance(strict.exception, AskonceError)
+    assert not into.exists()
+    dump.write_text('{"kind": "link", "source": "q1", "target": "q2", "link": "related"}\n')
+    empty = run("import", "jsonl", dump, "--into", into)
+    assert (empty.exit_code, into.exists()) == (1, False)
+    assert "nothing was imported" in empty.stderr
     dump.write_text(GOOD + "no json\n")
     assert run("import", "jsonl", dump, "--into", into).exit_code == 0
     dump.write_text("no json\n")
@@ -60,7 +68,9 @@ def test_info_lists_trained_models_only(tmp_path, run):
         (into / "models" / name / "manifest.json").write_text("{}")
     (into / "models" / ".training").mkdir()
     (into / "models" / "current").write_text("0010")
-    assert json.loads(run("info", into, "--json").stdout)["models"] == ["0001", "0002", "0010"]
+    described = json.loads(run("info", into, "--json").stdout)
+    assert (described["models"], described["model"]) == (["0001", "0002", "0010"], "0010")
+    assert "models: 0001, 0002, 0010 (in service)" in run("info", into).stdout
 
 
 def test_duplicates_say_how_many_of_how_many_they_show(run):

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.page.conftest import MODERATOR
+from tests.page.conftest import COPIED, MODERATOR
 from tests.page.test_page_access import CONTRAST, FAULTS, PHONE, tab_to
 
 
@@ -35,6 +35,8 @@ def test_mark_dismiss_merge_undo(open_page, desk, trouble, picture):
         undo = card.get_by_role("button", name="Undo")
         undo.wait_for()
         assert settled(), press
+        latest = page.get_by_label("Latest decisions").locator(".decision").first
+        assert COPIED in latest.inner_text()  # titles, not ids
         page.keyboard.press("Enter")  # the focus is on Undo
         card.get_by_role("button", name=press).wait_for()
     assert thread("q2")["duplicate_of"] is None
@@ -45,7 +47,13 @@ def test_mark_dismiss_merge_undo(open_page, desk, trouble, picture):
     answer.get_by_role("button", name="Undo").click()
     answer.get_by_role("button", name="Not an answer").wait_for()
 
-    page.reload()  # from the keyboard alone: Mark, Merge, Not a duplicate
+    faq = page.get_by_label("Asked again and again: your real FAQ")
+    assert "1 not marked yet" in faq.inner_text()  # nothing is marked here
+    page.get_by_label("At least this likely").select_option("0.9")
+    page.wait_for_url("**least=0.9**")
+    answer.wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "SELECT"  # drawn anew, focus stays
+    page.goto(f"{desk}?view=moderate")  # from the keyboard alone: Mark, Merge, Not a duplicate
     page.locator(".desk-card").first.wait_for()
     for _ in range(3):
         tab_to(page, ".desk-card .actions button")
@@ -57,6 +65,16 @@ def test_mark_dismiss_merge_undo(open_page, desk, trouble, picture):
     assert page.locator(".desk-card").filter(has_text="Always the rear one, help.").count() == 0
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_a_new_question_can_be_asked_beside_results(open_page, desk):
+    page = open_page(f"{desk}?q=how+do+I+true+a+wheel")
+    page.locator(".hit").first.wait_for()
+    form = page.get_by_label("Ask a new question")
+    form.locator("summary").click()
+    assert form.get_by_label("Title").input_value() == "how do I true a wheel"
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate(FAULTS) == []
 
 
 def test_a_new_question_is_handed_over_and_shows_in_the_insights(open_page, desk, trouble):

@@ -7,6 +7,7 @@ import pytest
 from askonce.archive import Archive
 from askonce.archive.desk.searches import LoggedSearch, loggable
 from askonce.engine import Engine
+from askonce.engine.wording import Wording
 from askonce.server import Keys, ServerSettings
 from askonce.server.search_log import SearchLog
 from askonce.types import Post
@@ -86,6 +87,34 @@ def test_synonyms_and_pinned_results_serve_at_once(forum, serve):
         body = {"synonyms": [], "pinned": [{"question": "lamp", "posts": [wrong]}]}
         assert client.put("/api/options", json=body).status_code == 422
     assert serve(ServerSettings(), forum).put("/api/options", json=options).status_code == 403
+
+
+def test_synonyms_are_phrases_too_and_all_fitting_pins_are_shown():
+    wording = Wording.of(
+        [["bottom bracket", "bb"], ["e-bike", "pedelec"]],
+        [
+            {"question": "tyre", "posts": ["q1", "q2"]},
+            {"question": "flat tyre", "posts": ["q3", "q1"]},
+        ],
+    )
+    assert wording.added_words("my bottom brackets creak") == "bb"
+    assert wording.added_words("the bracket at the bottom") == ""
+    assert wording.added_words("BB or Pedelecs") == "bottom bracket e-bike"
+    assert wording.added_words("is a bb a bottom bracket?") == ""
+    assert wording.pinned_to("Flat tyres again") == ("q3", "q1", "q2")
+    assert wording.pinned_to("a flat") == ()
+
+
+def test_days_without_a_search_are_counted(forum, serve):
+    days = ("2026-01-30", "2026-02-02")
+    forum.archive.searches.add([LoggedSearch(day, "lamp", True, False) for day in days])
+    client = serve(ServerSettings(keys=OPEN), forum)
+    by_day = client.get("/api/insights").json()["by_day"]
+    assert [(one["day"][5:], one["searches"]) for one in by_day] == [
+        ("01-30", 1), ("01-31", 0), ("02-01", 0), ("02-02", 1)
+    ]  # fmt: skip
+    table = client.get("/api/insights.csv", params={"table": "days"}).text.splitlines()
+    assert table[2] == "2026-01-31,0,0,0"
 
 
 def test_the_page_learns_what_is_switched_on(forum, serve):

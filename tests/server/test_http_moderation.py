@@ -2,7 +2,7 @@
 
 import pytest
 
-from askonce.archive import Archive
+from askonce.archive import Archive, load
 from askonce.engine import Engine
 from askonce.server import Keys, ServerSettings
 from askonce.types import Post
@@ -81,9 +81,10 @@ def test_mark_and_undo(client):
     number = decide(client, "duplicate", "q2", "q1")
     assert client.get("/api/posts/q2").json()["duplicate_of"] == "q1"
     assert ("q2", "q1") not in pairs(client)
-    (again,) = desk(client)["asked_again"]
-    assert again["original"]["id"] == "q1"
-    assert [post["id"] for post in again["duplicates"]] == ["q2"]
+    marked, likely = desk(client)["asked_again"]
+    assert marked["original"]["id"] == "q1"
+    assert [post["id"] for post in marked["duplicates"]] == ["q2"]
+    assert [post["id"] for post in likely["likely"]] == ["q4"]
     client.delete(f"/api/decisions/{number}").raise_for_status()
     assert client.get("/api/posts/q2").json()["duplicate_of"] is None
 
@@ -119,3 +120,45 @@ def test_moderation_needs_the_write_key(forum, serve):
     for wrong in ({"target": "q2"}, {"source": "a1"}, {"target": "nothing"}, {"kind": "hide"}):
         refused = serve(ServerSettings(keys=Keys(open_writes=True)), forum)
         assert refused.post("/api/decisions", json=body | wrong).status_code == 422
+
+
+def test_duplicates_of_one_question_are_not_proposed_to_each_other(client, forum):
+    forum.write([Post("q5", COPY, "Always the rear one, again.", created="2020-05-01")])
+    decide(client, "duplicate", "q2", "q1")
+    decide(client, "duplicate", "q5", "q1")
+    assert [pair for pair in pairs(client) if pair[0] in ("q2", "q5")] == []
+
+
+def test_decisions_name_what_they_are_about(client):
+    response = client.post(
+        "/api/decisions", json={"kind": "dismiss", "source": "q4", "target": "a3"}
+    )
+    titles = "Truing a wheel that wobbles", "How do I true a wheel?"  # of the answer's question
+    for record in (response.json(), *desk(client)["decisions"]):
+        assert (record["source_title"], record["target_title"]) == titles
+
+
+def test_undoing_leaves_a_link_that_was_there_before(client):
+    link = {"source": "q2", "target": "q1", "kind": "duplicate"}
+    client.post("/api/links", json=link).raise_for_status()
+    again = client.post("/api/decisions", json=link)
+    assert again.status_code == 422
+    assert "already linked as duplicate" in again.json()["error"]["message"]
+    number = decide(client, "merge", "q2", "q1")
+    client.delete(f"/api/decisions/{number}").raise_for_status()
+    thread = client.get("/api/posts/q2").json()
+    assert (thread["duplicate_of"], len(thread["answers"])) == ("q1", 1)
+
+
+def test_a_merge_survives_the_next_import(client, forum):
+    dump = [Post("q2", COPY), Post("a2", body="Change the tube!", kind="answer", parent="q2")]
+    number = decide(client, "merge", "q2", "q1")
+    load(forum.archive, dump)
+    assert forum.archive.post("a2").parent == "q1"
+    client.delete(f"/api/decisions/{number}").raise_for_status()
+    load(forum.archive, dump)
+    assert forum.archive.post("a2").parent == "q2"
+    decide(client, "merge", "q2", "q1")
+    forum.delete(["q1"])
+    assert load(forum.archive, dump).damaged == 0
+    assert forum.archive.post("a2").parent == "q2"

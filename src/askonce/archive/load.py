@@ -124,7 +124,7 @@ class _Loading:
                 self.waiting.write(json.dumps(post_to_json(post)) + "\n")
             else:
                 self._damaged(about(post, f"expected its question {post.parent!r}, found none"))
-        self.summary.add(self.archive.write(ready))
+        self.summary.add(self.archive.write(self.archive.decisions.keep_merged(ready)))
 
     def write_waiting(self) -> None:
         self.waiting.seek(0)

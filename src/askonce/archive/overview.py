@@ -65,5 +65,8 @@ def popular(connection: Connection, limit: int) -> list[Row[Any]]:
 def newest(connection: Connection, limit: int, unanswered: bool) -> list[Row[Any]]:
     query = select(*WITHOUT_HTML).where(posts.c.kind == "question", ~posts.c.deleted)
     if unanswered:
-        query = query.where(~_ANSWERED)
+        marked = select(links.c.source).where(
+            links.c.source == posts.c.id, links.c.kind == "duplicate"
+        )
+        query = query.where(~_ANSWERED, ~marked.exists())
     return list(connection.execute(query.order_by(posts.c.number.desc()).limit(limit)))

@@ -324,7 +324,10 @@ class Archive:
             return overview.growth(connection)
 
     def newest(self, limit: int, unanswered: bool = False) -> list[Post]:
-        """The latest questions, or the latest without an answer, newest first."""
+        """The latest questions, newest first; or the latest without an answer.
+
+        A marked duplicate is not listed as unanswered: the answers of its original count.
+        """
         with self._reading() as connection:
             return [as_post(row) for row in overview.newest(connection, limit, unanswered)]
 

@@ -111,7 +111,7 @@ decisions = Table(
     Column("kind", Name, nullable=False),  # "duplicate", "related", "dismiss" or "merge"
     Column("source", Name, nullable=False),
     Column("target", Name, nullable=False),
-    Column("moved", Text, nullable=False),  # JSON list: the answers that a merge moved
+    Column("moved", Text, nullable=False),  # JSON: answers that a merge moved, whether it linked
     Column("made", Name, nullable=False),  # ISO 8601, UTC
 )
 Index("decisions_by_pair", decisions.c.source, decisions.c.target)

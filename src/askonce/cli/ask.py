@@ -77,15 +77,21 @@ def as_json(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> 
 
 
 def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
     out = console()
     if not similar and not answers:
-        out.print("No post shares a word with this question.")
+        out.print("Nothing close was asked before: no post shares a word with this question.")
         return
+    if verdict := _verdict(similar):
+        out.print(verdict, markup=False)
     out.print("[bold]Similar questions[/bold]")
     for hit in similar:
         probability = hit.duplicate_probability
         same = f"  {probability:.0%} the same" if probability is not None else ""
-        mark = f"  (and {len(hit.folded)} marked as its duplicates)" if hit.folded else ""
+        more = len(hit.folded)
+        mark = f"  (and {more} duplicate{'s' * (more > 1)} of it)" if more else ""
         title = hit.title or hit.excerpt[:80]
         out.print(f"  {hit.score:6.2f}{same}  {hit.id}  {title}{mark}", markup=False)
     out.print("[bold]Answers[/bold]")
@@ -98,4 +104,16 @@ def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> Non
         text = " ".join(answer.post.body.split())
         if len(text) > ANSWER_CHARS:
             text = text[:ANSWER_CHARS].rsplit(" ", 1)[0] + " …"
-        out.print(f"          {text}", markup=False)
+        out.print(Padding(Text(text), (0, 0, 0, 10)))
+
+
+def _verdict(similar: "list[SimilarQuestion]") -> str | None:
+    """Whether it was asked before; None where nothing is calibrated to tell."""
+    if all(hit.duplicate_probability is None for hit in similar) and not any(
+        hit.claimed for hit in similar
+    ):
+        return None
+    same = sum(hit.claimed for hit in similar)
+    if not same:
+        return "Nothing close was asked before. These are the closest questions."
+    return f"Already asked: {same} of these {'is' if same == 1 else 'are'} likely the same."

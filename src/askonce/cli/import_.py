@@ -14,10 +14,10 @@ import typer
 from typer import Argument, Option
 
 from askonce.cli.output import JsonFlag, bar, console, is_stdout, progress, write_json
-from askonce.errors import ConfigError
+from askonce.errors import AskonceError, ConfigError
 
 if TYPE_CHECKING:
-    from askonce.archive import Summary
+    from askonce.archive import Archive, Summary
     from askonce.data.forums import Source
 
 SHOWN = 5  # damaged records to print
@@ -63,10 +63,9 @@ def import_(
     from askonce.data.forums import IMPORTERS, Source
 
     name = IMPORTERS.resolve(form)
-    if columns and name != "csv":
-        raise ConfigError(f"--columns is for csv, not for {name}")
-    if mapping and name != "mapped":
-        raise ConfigError(f"--map is for mapped, not for {name}")
+    for option, given, only in (("--columns", columns, "csv"), ("--map", mapping, "mapped")):
+        if given and name != only:
+            raise ConfigError(f"{option} is for {only}, not for {name}")
     source = Source(path, _column_map(columns), site, mapping, code)
     start = time.perf_counter()
     records = IMPORTERS[name](source)
@@ -76,26 +75,48 @@ def import_(
     if archive.options.get(IMPORTING):
         typer.echo("note: completing an import that was interrupted", err=True)
     archive.options.set(IMPORTING, {"format": name, "path": str(path) if path else None})
-    try:
-        with _progress(source) as on_progress:
-            summary = load(archive, chain(first, records), on_progress, strict)
-    except KeyboardInterrupt:
-        typer.echo("note: run the same command to complete the import", err=True)
-        raise
-    archive.options.set(IMPORTING, None)
+    with _marked(archive, new), _progress(source) as on_progress:
+        summary = load(archive, chain(first, records), on_progress, strict)
     seconds = time.perf_counter() - start
     into = without_password(into)
     result = {"archive": into, "format": name, **asdict(summary), "change": archive.change}
     result |= {"seconds": round(seconds, 3), "posts_per_s": round(summary.posts / seconds)}
-    archive.close()
+    removed = _remove_empty(archive, new)
     if json:
         write_json(result)
     else:
         _show(into, summary, seconds)
-    if summary.damaged and not summary.posts:
-        if new:
-            shutil.rmtree(into)
+    if removed:
+        typer.echo(f"nothing was imported, so {into} was not made", err=True)
+    if removed or (summary.damaged and not summary.posts):
         raise typer.Exit(1)
+
+
+@contextmanager
+def _marked(archive: "Archive", new: bool) -> Iterator[None]:
+    """Take the mark of a running import off, unless it is interrupted."""
+    from askonce.archive.desk.options import IMPORTING
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("note: run the same command to complete the import", err=True)
+        raise
+    except AskonceError:
+        archive.options.set(IMPORTING, None)  # the same command would fail again
+        _remove_empty(archive, new)
+        raise
+    archive.options.set(IMPORTING, None)
+
+
+def _remove_empty(archive: "Archive", new: bool) -> bool:
+    """Close an archive; one that this import made is removed if nothing is in it."""
+    counts = archive.counts()
+    folder = archive.folder if new and not counts["questions"] + counts["answers"] else None
+    archive.close()
+    if folder is not None:
+        shutil.rmtree(folder)
+    return folder is not None
 
 
 def _column_map(text: str) -> dict[str, str]:

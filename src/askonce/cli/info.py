@@ -44,6 +44,7 @@ def describe(archive: "Archive") -> dict[str, Any]:
         "indexes": _indexes(folder / "index") if folder else {},
         "read": _read(_indexes(folder / "index")) if folder else None,
         "models": _models(folder) if folder else [],
+        "model": _current(folder) if folder else None,
         "interrupted_import": archive.options.get(IMPORTING),
     }
 
@@ -94,10 +95,28 @@ def _models(folder: Path) -> list[str]:
     return sorted((path.parent.name for path in manifests), key=int)
 
 
+def _current(folder: Path) -> str | None:
+    """The training run in service."""
+    try:
+        return (folder / "models" / "current").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _index_line(name: str, position: dict[str, Any] | None, change: int) -> str:
+    if position is None:
+        return f"index {name}: cannot be read, `askonce index` rebuilds it"
+    behind = change - int(position.get("change", 0))
+    state = "up to date" if behind <= 0 else f"{behind:,} changes behind"
+    posts = f"{position['posts']:,} posts, " if "posts" in position else ""
+    return f"index {name}: {posts}{state}"
+
+
 def _notes(result: dict[str, Any]) -> list[str]:
     read = result["read"]
     notes = [] if read is None else [f"{read:.0%} of the posts read by the teacher"]
-    notes += [f"models: {', '.join(result['models'])}"] if result["models"] else []
+    names = [f"{n} (in service)" if n == result["model"] else n for n in result["models"]]
+    notes += [f"models: {', '.join(names)}"] if names else []
     if result["interrupted_import"]:
         notes.append("an import was interrupted; run it again to complete it")
     return notes
@@ -114,7 +133,7 @@ def _show(result: dict[str, Any]) -> None:
     for name, size in result["bytes"].items():
         out.print(f"  {size / 1e6:>12,.1f}  MB {name}", markup=False)
     for name, position in result["indexes"].items():
-        out.print(f"  index {name}: {position}", markup=False)
+        out.print(f"  {_index_line(name, position, result['change'])}", markup=False)
     for line in _notes(result):
         out.print(f"  {line}", markup=False)
     if result["years"]:

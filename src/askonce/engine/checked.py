@@ -9,7 +9,7 @@ from askonce.engine.duplicates import (
     FoundDuplicate,
     age,
     best_original,
-    settled_pairs,
+    open_pairs,
     similar_pairs,
 )
 from askonce.types import Post
@@ -46,11 +46,11 @@ class CheckedQuestions:
     def duplicates(self, limit: int, least: float) -> list[FoundDuplicate]:
         """Likely duplicates among the newest questions, neither linked nor dismissed."""
         newest = self.engine.archive.newest(CHECKED)
-        settled = settled_pairs(self.engine.archive, newest)
-        best = (
-            best_original(pairs, settled.get(post.id, set()), least)
-            for post, pairs in zip(newest, self._similar(newest), strict=True)
-        )
+        found = [pair for pairs in self._similar(newest) for pair in pairs]
+        by_question: dict[str, list[FoundDuplicate]] = {}
+        for pair in open_pairs(self.engine.archive, found):
+            by_question.setdefault(pair.question.id, []).append(pair)
+        best = (best_original(pairs, least) for pairs in by_question.values())
         likely = [pair for pair in best if pair is not None]
         return sorted(likely, key=lambda pair: -pair.confidence)[:limit]
 

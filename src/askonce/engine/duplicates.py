@@ -1,6 +1,6 @@
 """Find questions that were asked twice and never marked as duplicates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,31 +40,34 @@ def find_duplicates(
     Of two questions that find each other, only the newer one is a duplicate.
     """
     for batch in batches(questions, VECTOR_BATCH):
-        settled = settled_pairs(engine.archive, batch)
-        for post, pairs in zip(batch, similar_pairs(engine, batch, least), strict=True):
-            yield best_original(pairs, settled.get(post.id, set()), least)
+        for pairs in similar_pairs(engine, batch, least):
+            yield best_original(open_pairs(engine.archive, pairs), least)
 
 
-def best_original(
-    pairs: Iterable[FoundDuplicate], settled: Set[str], least: float
-) -> FoundDuplicate | None:
-    """The most likely of the older or equally old questions, neither linked nor dismissed."""
-    open_pairs = (
-        pair
-        for pair in pairs
-        if pair.other.id not in settled and age(pair.other) <= age(pair.question)
-    )
-    best = max(open_pairs, key=lambda pair: pair.confidence, default=None)
+def best_original(pairs: Iterable[FoundDuplicate], least: float) -> FoundDuplicate | None:
+    """The most likely of the older or equally old questions."""
+    older = (pair for pair in pairs if age(pair.other) <= age(pair.question))
+    best = max(older, key=lambda pair: pair.confidence, default=None)
     return best if best is not None and best.confidence >= least else None
 
 
-def settled_pairs(archive: Archive, posts: Sequence[Post]) -> dict[str, set[str]]:
-    """The posts that each of these is linked with, or that a moderator dismissed."""
-    ids = [post.id for post in posts]
-    settled = archive.linked(ids)
-    for name, others in archive.decisions.dismissed_with(ids).items():
-        settled.setdefault(name, set()).update(others)
-    return settled
+def open_pairs(archive: Archive, pairs: Sequence[FoundDuplicate]) -> list[FoundDuplicate]:
+    """Pairs that nobody has linked or dismissed, and that are not duplicates of one question.
+
+    A question that is marked as a duplicate has no open pair: its original stands for it.
+    """
+    ids = sorted({pair.question.id for pair in pairs})
+    if not ids:
+        return []
+    linked, dismissed = archive.linked(ids), archive.decisions.dismissed_with(ids)
+    originals = archive.originals([*{*ids, *(pair.other.id for pair in pairs)}])
+    return [
+        pair
+        for pair in pairs
+        if originals[pair.question.id] == pair.question.id != originals[pair.other.id]
+        and pair.other.id not in linked.get(pair.question.id, ())
+        and pair.other.id not in dismissed.get(pair.question.id, ())
+    ]
 
 
 def similar_pairs(

@@ -12,7 +12,6 @@ from askonce.types import PostKind
 if TYPE_CHECKING:
     from askonce.engine.engine import Engine
 
-CLAIMED = 0.5  # the probability above which a hit is called the same question
 KINDS: dict[str, PostKind] = {"answered": "answer", "same": "question", "different": "question"}
 
 
@@ -46,8 +45,9 @@ def remove_feedback(archive: Archive, question: str, post_id: str, visitor: str)
     return archive.feedback.remove(anonymous(archive.options.salt(), visitor), question, post_id)
 
 
-def feedback_report(archive: Archive) -> list[dict[str, Any]]:
-    return [asdict(week) for week in by_week(archive.feedback.all(), CLAIMED)]
+def feedback_report(archive: Archive, floor: float) -> list[dict[str, Any]]:
+    """The marks by week; ``floor`` is the probability from which on a hit is claimed."""
+    return [asdict(week) for week in by_week(archive.feedback.all(), floor)]
 
 
 def _standing(

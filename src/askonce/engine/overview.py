@@ -12,7 +12,7 @@ from askonce.config import as_dict
 from askonce.engine.checked import LikelyAnswer
 from askonce.engine.feedback import feedback_report
 from askonce.engine.results import Status
-from askonce.ranking.manifest import FOLDER, read_manifest
+from askonce.ranking.manifest import FOLDER, Serving, read_manifest
 from askonce.types import Post
 
 if TYPE_CHECKING:
@@ -93,18 +93,19 @@ def describe_models(archive: Archive, model: str | None, status: Status) -> dict
     """The models in service with their figures, a running training, and feedback by week."""
     folder = archive.folder
     tasks: dict[str, Any] = {"questions": None, "answers": None}
-    created = None
+    created, floor = None, Serving().floor
     if folder is not None and model is not None:
         manifest = read_manifest(folder / FOLDER / model)
         created = manifest.created
         tasks |= {task: as_dict(serving) for task, serving in manifest.servings.items()}
+        floor = manifest.questions.floor if manifest.questions else floor
     return {
         "current": model,
         "created": created,
         "status": status.model_dump(),
         "tasks": tasks,
         "training": _training(folder) if folder is not None else None,
-        "feedback": feedback_report(archive),
+        "feedback": feedback_report(archive, floor),
     }
 
 

@@ -107,6 +107,7 @@ class _Pass:
         links = self._with_both_ends(ready)
         if not (self._answers or self._links):  # else a killed pass must read these pages again
             self.state |= state
+        ready = self.archive.decisions.keep_merged(ready)
         batch = SyncBatch(ready, links, deleted, self.state["number"])
         written, gone = self.archive.sync(self.name, batch, self.state)
         self.summary.add(written)

@@ -1,16 +1,17 @@
 """What moderators decided about pairs of posts, so that it can be undone and is not asked again."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, and_, select
 
 from askonce.archive.desk.options import Connect
 from askonce.archive.tables import decisions
+from askonce.archive.tables import posts as post_rows
 from askonce.archive.writing import advance_change, partners
-from askonce.types import utc_now
+from askonce.types import Post, utc_now
 
 DecisionKind = Literal["duplicate", "related", "dismiss", "merge"]
 
@@ -23,6 +24,7 @@ class Decision:
     target: str
     moved: tuple[str, ...]  # answers that a merge moved to the target
     made: str  # ISO 8601, UTC
+    linked: bool = True  # it added the link; otherwise the link was there before
 
 
 class DecisionTable:
@@ -32,15 +34,21 @@ class DecisionTable:
         self._reading, self._writing = reading, writing
 
     def add(
-        self, kind: DecisionKind, source: str, target: str, moved: Sequence[str] = ()
+        self,
+        kind: DecisionKind,
+        source: str,
+        target: str,
+        moved: Sequence[str] = (),
+        linked: bool = True,
     ) -> Decision:
         made = utc_now()
         row: dict[str, Any] = {"kind": kind, "source": source, "target": target, "made": made}
         with self._writing() as connection:
             statement = decisions.insert().returning(decisions.c.number)
-            number = connection.execute(statement, row | {"moved": json.dumps(list(moved))})
+            stored = json.dumps({"answers": list(moved), "linked": linked})
+            number = int(connection.execute(statement, row | {"moved": stored}).scalar_one())
             advance_change(connection, 1)
-            return Decision(int(number.scalar_one()), kind, source, target, tuple(moved), made)
+        return Decision(number, kind, source, target, tuple(moved), made, linked)
 
     def get(self, number: int) -> Decision | None:
         with self._reading() as connection:
@@ -57,6 +65,24 @@ class DecisionTable:
         with self._reading() as connection:
             return [_decision(row) for row in connection.execute(query)]
 
+    def keep_merged(self, posts: Iterable[Post]) -> list[Post]:
+        """The posts of a forum; answers that a moderator merged stay with the question they joined.
+
+        The forum knows nothing of the merge and would move them back.
+        """
+        posts = list(posts)
+        there = and_(post_rows.c.id == decisions.c.target, ~post_rows.c.deleted)
+        query = select(decisions).join(post_rows, there).where(decisions.c.kind == "merge")
+        with self._reading() as connection:
+            merges = [_decision(row) for row in connection.execute(query)]
+        targets = {(name, one.source): one.target for one in merges for name in one.moved}
+        if not targets:
+            return posts
+        return [
+            replace(post, parent=targets.get((post.id, post.parent or ""), post.parent))
+            for post in posts
+        ]
+
     def dismissed(self) -> list[tuple[str, str]]:
         query = select(decisions.c.source, decisions.c.target).where(decisions.c.kind == "dismiss")
         with self._reading() as connection:
@@ -69,5 +95,7 @@ class DecisionTable:
 
 
 def _decision(row: Row[Any]) -> Decision:
-    moved = tuple(json.loads(row.moved))
-    return Decision(row.number, row.kind, row.source, row.target, moved, row.made)
+    stored = json.loads(row.moved)
+    known = stored if isinstance(stored, dict) else {"answers": stored, "linked": True}
+    moved = tuple(known["answers"])
+    return Decision(row.number, row.kind, row.source, row.target, moved, row.made, known["linked"])

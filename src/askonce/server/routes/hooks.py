@@ -138,7 +138,7 @@ def _write(engine: Engine, event: Event) -> HookResponse:
     links = [link for link in links if {link.source, link.target} <= known]
     if event.is_partial:
         posts = _completed(engine, posts)
-    written = engine.write(posts, links)
+    written = engine.write(engine.archive.decisions.keep_merged(posts), links)
     removed = engine.delete(event.deleted) if event.deleted else []
     return HookResponse(
         added=written.added, changed=written.changed, deleted=removed, ids=[p.id for p in posts]

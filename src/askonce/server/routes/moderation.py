@@ -1,11 +1,13 @@
 """Routes for moderators: links between questions, proposals, decisions and undoing them."""
 
-from dataclasses import asdict
+from collections.abc import Sequence, Set
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
 
+from askonce.archive.desk.decisions import Decision
 from askonce.engine import Engine
+from askonce.engine.hits import excerpt
 from askonce.engine.moderation import (
     asked_again,
     decide,
@@ -71,7 +73,7 @@ def moderation_routes(service: Service) -> APIRouter:
         Merging marks ``source`` as a duplicate and moves its answers to ``target``.
         """
         decision = await service.run(decide, engine, body.kind, body.source, body.target)
-        return DecisionRecord.model_validate(asdict(decision) | {"moved": list(decision.moved)})
+        return (await service.run(_records, engine, [decision]))[0]
 
     @router.delete("/api/decisions/{number}", summary="Undo a decision")
     async def undo_decision(number: Number) -> DecisionRecord:
@@ -79,7 +81,7 @@ def moderation_routes(service: Service) -> APIRouter:
         decision = await service.run(undo, engine, number)
         if decision is None:
             raise HTTPException(404, f"no decision {number}")
-        return DecisionRecord.model_validate(asdict(decision) | {"moved": list(decision.moved)})
+        return (await service.run(_records, engine, [decision]))[0]
 
     return router
 
@@ -88,12 +90,37 @@ def _desk(engine: Engine, limit: int, least: float) -> Desk:
     return Desk(
         duplicates=propose_duplicates(engine, limit, least),
         answers=propose_answers(engine, limit),
-        asked_again=asked_again(engine.archive, limit),
-        decisions=[
-            DecisionRecord.model_validate(asdict(one) | {"moved": list(one.moved)})
-            for one in engine.archive.decisions.recent(limit)
-        ],
+        asked_again=asked_again(engine, limit, least),
+        decisions=_records(engine, engine.archive.decisions.recent(limit)),
     )
+
+
+def _records(engine: Engine, decisions: Sequence[Decision]) -> list[DecisionRecord]:
+    """Decisions with the titles of what they are about."""
+    titles = _titles(engine, {name for one in decisions for name in (one.source, one.target)})
+    return [
+        DecisionRecord(
+            number=one.number,
+            kind=one.kind,
+            source=one.source,
+            source_title=titles.get(one.source, ""),
+            target=one.target,
+            target_title=titles.get(one.target, ""),
+            moved=list(one.moved),
+            made=one.made,
+        )
+        for one in decisions
+    ]
+
+
+def _titles(engine: Engine, names: Set[str]) -> dict[str, str]:
+    """The title of each post; of an answer, that of its question."""
+    posts = engine.archive.posts(sorted(names), html=False)
+    parents = engine.archive.titles(sorted({post.parent for post in posts.values() if post.parent}))
+    return {
+        name: post.title or parents.get(post.parent or "") or excerpt(post.body)
+        for name, post in posts.items()
+    }
 
 
 def _link(body: LinkBody) -> Link:

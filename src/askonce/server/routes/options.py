@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
@@ -90,16 +92,27 @@ def _insights(service: Service) -> Insights:
     return Insights.model_validate(
         {
             "days": service.searches.days,
-            "by_day": table.by_day(),
+            "by_day": _all_days(table.by_day()),
             "top": table.top(TOP),
             "without": table.top(TOP, unclaimed=True),
         }
     )
 
 
+def _all_days(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The days of a log, with those between them on which nobody searched."""
+    if not rows:
+        return []
+    known = {row["day"]: dict(row) for row in rows}
+    first, last = (date.fromisoformat(rows[n]["day"]).toordinal() for n in (0, -1))
+    days = (date.fromordinal(n).isoformat() for n in range(first, last + 1))
+    none = {"searches": 0, "claimed": 0, "answered": 0}
+    return [known.get(day, {"day": day, **none}) for day in days]
+
+
 def _csv(service: Service, name: str) -> str:
     table = service.engine.archive.searches
-    rows = table.by_day() if name == "days" else table.top(unclaimed=name == "without")
+    rows = _all_days(table.by_day()) if name == "days" else table.top(unclaimed=name == "without")
     out = io.StringIO()
     first = "day" if name == "days" else "question"
     writer = csv.DictWriter(out, [first, "searches", "claimed", "answered"], lineterminator="\n")

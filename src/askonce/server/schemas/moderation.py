@@ -41,13 +41,22 @@ class DecisionRecord(Shape):
     """A decision, with the number that undoes it."""
 
     model_config = closed(
-        number=7, kind="merge", source="q117", target="q002", moved=["a301"], made="2026-01-01"
+        number=7,
+        kind="merge",
+        source="q117",
+        source_title="Rear tyre flat every week",
+        target="q002",
+        target_title="Why do I keep getting punctures in my rear tyre?",
+        moved=["a301"],
+        made="2026-01-01",
     )
 
     number: int
     kind: DecisionKind
     source: str
+    source_title: str  # of an answer, that of its question; empty if it was deleted
     target: str
+    target_title: str
     moved: list[str]  # answers that a merge moved to the target
     made: str
 

@@ -23,6 +23,7 @@ export function keyForm(reason, retry) {
   function save(event) {
     event.preventDefault();
     sessionStorage.setItem(NAME, input.value.trim());
+    dispatchEvent(new Event("key-entered")); // what this visitor may do has changed
     retry();
   }
   return el("form", { class: "card key-form", on: { submit: save } },

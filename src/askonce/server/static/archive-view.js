@@ -80,6 +80,7 @@ function growthChart(growth) {
     ],
     format: count,
     fromZero: true,
+    whole: true,
     height: 200,
     say: (n) => `${monthName(growth[n].month)}: ${plural(growth[n].questions, "question")}, `
       + plural(growth[n].answers, "answer"),

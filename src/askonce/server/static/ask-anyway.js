@@ -4,12 +4,18 @@ import { announce, el, freshId } from "./dom.js";
 import { pageOptions } from "./page-options.js";
 import { address } from "./route.js";
 
-/** Nothing until the server's options are known, or where it offers no way. @param {string} question */
-export function askAnyway(question) {
+/**
+ * Nothing until the server's options are known, or where it offers no way.
+ * @param {string} question @param {string} heading @param {boolean} [open]  otherwise it unfolds
+ */
+export function askAnyway(question, heading, open = false) {
   const container = el("section", { class: "ask-anyway", "aria-label": "Ask a new question", hidden: true });
   pageOptions().then((options) => {
     if (!options.ask_url && !options.writes) return;
-    container.append(draftForm(question, options));
+    const form = draftForm(question, options);
+    container.append(open
+      ? el("div", { class: "draft-card" }, el("h3", {}, heading), form)
+      : el("details", { class: "draft-card" }, el("summary", {}, heading), form));
     container.hidden = false;
   });
   return container;
@@ -23,7 +29,6 @@ function draftForm(question, { ask_url: template }) {
   const body = /** @type {HTMLTextAreaElement} */ (el("textarea", { id: bodyId, rows: 4, maxlength: 20_000 }));
   const status = el("p", { class: "small", role: "status" });
   const form = el("form", { class: "draft", on: { submit } },
-    el("h3", {}, "Ask it as a new question"),
     el("label", { for: titleId }, "Title"), title,
     el("label", { for: bodyId }, "Details"), body,
     el("button", { type: "submit", class: "primary" }, template ? "Continue on the forum" : "Post the question"),

@@ -104,13 +104,17 @@ function showPost(container, id, route) {
     ? el("a", { class: "back", href: address({ ...route, post: null }), "data-route": true, on: { click: goBack } },
       "← All results for “", route.q, "”")
     : null;
+  document.title = "Post – Askonce"; // until it is loaded
   const heading = () => /** @type {HTMLElement | null} */ (container.querySelector(".thread-title"));
   return fill(container, (signal) => loadPost(id, signal), (thread) => {
     document.title = `${thread.post.title || "Untitled question"} – Askonce`;
     scrollTo(0, 0);
     announce(`${thread.post.title}. ${plural(thread.answers.length, "answer")}.`);
     return [back, wholeThread(thread, 1)];
-  }).then((drawn) => drawn && heading()?.focus({ preventScroll: true }));
+  }).then((drawn) => {
+    if (drawn) heading()?.focus({ preventScroll: true });
+    else if (back && !container.hasAttribute("aria-busy")) container.prepend(back);
+  });
 }
 
 /** To the results as they were left, where this page was opened from them. @param {MouseEvent} event */

@@ -2,10 +2,10 @@
 import { el, svg } from "./dom.js";
 
 /**
- * @typedef {{ name: string, tone: "one" | "two", values: number[] }} Series
+ * @typedef {{ name: string, tone: "one" | "two", values: (number | null)[] }} Series
  * @typedef {{ title: string, labels: string[], series: Series[], format: (value: number) => string,
- *   height?: number, fromZero?: boolean, best?: number, axis?: string, say?: (n: number) => string }} Chart
- *   `labels` are the ticks of the horizontal axis, `best` is the tick to highlight, `say` describes
+ *   height?: number, fromZero?: boolean, whole?: boolean, best?: number, axis?: string, say?: (n: number) => string }} Chart
+ *   a value of null is a gap; `labels` are the ticks of the horizontal axis, `best` is the tick to highlight, `say` describes
  *   the values at a tick
  */
 
@@ -43,14 +43,14 @@ function dataTable({ labels, series, format }) {
         el("thead", {}, el("tr", {}, ["", ...series.map(({ name }) => name)].map((name) =>
           el("th", { scope: "col" }, name)))),
         el("tbody", {}, labels.map((label, n) => el("tr", {}, el("th", { scope: "row" }, label),
-          series.map(({ values }) => el("td", { class: "number" }, format(values[n])))))))));
+          series.map(({ values }) => el("td", { class: "number" }, written(values[n], format)))))))));
 }
 
 /** @param {Chart} chart @param {number} width @param {HTMLElement} readout */
 function drawing(chart, width, readout) {
   const { labels, series, format, best, axis: axisName, height = HEIGHT } = chart;
   const bottom = axisName ? BOTTOM + AXIS : BOTTOM;
-  const axis = ticks(series.flatMap(({ values }) => values), chart.fromZero ?? false);
+  const axis = ticks(series.flatMap(({ values }) => values.filter((value) => value !== null)), chart.fromZero ?? false, chart.whole ?? false);
   const low = axis[0];
   const high = axis[axis.length - 1];
   const step = (width - LEFT - RIGHT) / Math.max(1, labels.length - 1);
@@ -68,7 +68,7 @@ function drawing(chart, width, readout) {
     svg("text", { class: "tick", x: x(n), y: height - bottom + 18, "text-anchor": anchor(n, labels.length) }, labels[n])),
   series.map(({ tone, values }) => svg("path", { class: `line line-${tone}`, d: path(values, x, y) })),
   best === undefined ? null : series.map(({ tone, values }) =>
-    svg("circle", { class: `best best-${tone}`, cx: x(best), cy: y(values[best]), r: 4 })),
+    svg("circle", { class: `best best-${tone}`, cx: x(best), cy: y(values[best] ?? 0), r: 4 })),
   axisName ? svg("text", { class: "tick", x: LEFT + (width - LEFT - RIGHT) / 2, y: height - 3, "text-anchor": "middle" }, axisName) : null,
   cursor);
 
@@ -86,22 +86,34 @@ function drawing(chart, width, readout) {
 /** @param {Chart} chart @param {number} n */
 function say({ labels, series, format, say: words }, n) {
   return words ? words(n)
-    : `${labels[n]}: ${series.map(({ name, values }) => `${name} ${format(values[n])}`).join(", ")}`;
+    : `${labels[n]}: ${series.map(({ name, values }) => `${name} ${written(values[n], format)}`).join(", ")}`;
 }
 
-/** @param {number[]} values @param {(n: number) => number} x @param {(v: number) => number} y */
+/** @param {number | null} value @param {(value: number) => string} format */
+const written = (value, format) => (value === null ? "–" : format(value));
+
+/** @param {(number | null)[]} values @param {(n: number) => number} x @param {(v: number) => number} y */
 function path(values, x, y) {
-  if (values.length === 1) return `M${x(0) - 3} ${y(values[0])}h6`; // a single point
-  return values.map((v, n) => `${n ? "L" : "M"}${x(n).toFixed(1)} ${y(v).toFixed(1)}`).join("");
+  return values.map((value, n) => {
+    if (value === null) return "";
+    const before = n > 0 && values[n - 1] !== null;
+    const alone = !before && (values[n + 1] ?? null) === null;
+    if (alone) return `M${(x(n) - 3).toFixed(1)} ${y(value).toFixed(1)}h6`; // a single point
+    return `${before ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`;
+  }).join("");
 }
 
-/** Round values that cover the range. @param {number[]} values @param {boolean} fromZero */
-function ticks(values, fromZero) {
+/**
+ * Round values that cover the range.
+ * @param {number[]} values @param {boolean} fromZero @param {boolean} whole  no fractions between them
+ */
+function ticks(values, fromZero, whole) {
   const low = fromZero ? 0 : Math.min(...values);
   const high = Math.max(...values);
   const rough = (high - low || Math.abs(high) || 1) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+  const fine = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+  const step = whole ? Math.ceil(fine) : fine;
   const first = Math.floor(low / step + 1e-9);
   const last = Math.max(first + 1, Math.ceil(high / step - 1e-9));
   return Array.from({ length: last - first + 1 }, (_, n) => (first + n) * step);

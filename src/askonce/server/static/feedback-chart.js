@@ -24,7 +24,7 @@ function charts(weeks) {
   const labels = weeks.map(({ week }) => week);
   const ranked = weeks.filter(({ mrr }) => mrr !== null);
   return el("div", { class: "curves" },
-    lineChart({ title: "Marks by week", labels, fromZero: true, format: count,
+    lineChart({ title: "Marks by week", labels, fromZero: true, whole: true, format: count,
       series: [
         { name: "Right", tone: "one", values: weeks.map(({ right }) => right) },
         { name: "Not a duplicate", tone: "two", values: weeks.map(({ wrong }) => wrong) },

@@ -2,7 +2,7 @@
 import { el } from "./dom.js";
 import { decimal, plural, signed } from "./format.js";
 
-const NAMES = { bm25: "BM25", vectors: "Vectors", pair: "Pair model", fused: "Combined" };
+const NAMES = { bm25: "BM25", vectors: "Vectors", pair: "Pair model", fused: "Combined", "while typing": "While typing" };
 const SPLITS = { dev: "Dev", test: "Test" };
 
 /**
@@ -17,13 +17,26 @@ export function figuresTable(split, systems, queries, stages, task) {
   const serves = inService(systems, stages);
   const name = SPLITS[/** @type {keyof typeof SPLITS} */ (split)] ?? split;
   const label = queries ? `${name}, ${plural(queries, "question")}` : name;
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Metrics: ${label}, ${task.toLowerCase()}` },
-    el("table", { class: "figures" },
-      el("caption", {}, label),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "System"),
-        metrics.map((metric) => el("th", { scope: "col" }, metric)))),
-      el("tbody", {}, Object.entries(systems).map(([system, figures]) =>
-        row(system, figures, metrics, systems.bm25, system === serves)))));
+  const rows = Object.entries(systems).filter(([system]) => system !== "fused" || stages.length > 1);
+  /** @param {boolean} part  whether of what serves, or of what was tried beside it */
+  const table = (part) => el("div", { class: "scroll", tabindex: 0, role: "region",
+    "aria-label": `Metrics: ${label}, ${task.toLowerCase()}${part ? "" : ", other systems"}` },
+  el("table", { class: "figures" },
+    el("caption", {}, label),
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "System"),
+      metrics.map((metric) => el("th", { scope: "col" }, metric)))),
+    el("tbody", {}, rows.filter(([system]) => system in NAMES === part).map(([system, figures]) =>
+      row(system, figures, metrics, systems.bm25, system === serves)))));
+  const others = rows.filter(([system]) => !(system in NAMES)).length;
+  return el("div", {}, table(true), others > 0 && el("details", { class: "numbers tried" },
+    el("summary", {}, `${plural(others, "other system")} that ${others === 1 ? "was" : "were"} tried`), table(false)));
+}
+
+/** "fused minilm" → "Combined, minilm". @param {string} system */
+function systemName(system) {
+  const [stage, ...rest] = system.split(" ");
+  const known = NAMES[/** @type {keyof typeof NAMES} */ (system)];
+  return known ?? [NAMES[/** @type {keyof typeof NAMES} */ (stage)] ?? stage, rest.join(" ")].filter(Boolean).join(", ");
 }
 
 /**
@@ -62,7 +75,7 @@ const inService = (systems, stages) => (stages.length > 1 && systems.fused ? "fu
  */
 function row(system, figures, metrics, bm25, serves) {
   return el("tr", { class: serves ? "in-service" : null },
-    el("th", { scope: "row" }, NAMES[/** @type {keyof typeof NAMES} */ (system)] ?? system,
+    el("th", { scope: "row" }, systemName(system),
       serves && el("small", {}, "in service")),
     metrics.map((metric) => el("td", {},
       cell(figures[metric], system === "bm25" ? undefined : bm25?.[metric]))));

@@ -38,28 +38,44 @@ function insightParts({ days, by_day: byDay, top, without }) {
   return [
     el("p", { class: "headline" }, `${count(all)} ${all === 1 ? "search" : "searches"}, `, el("strong", {}, shareOf(answered, all)), " answered from the archive"),
     el("section", { class: "card curves" },
-      lineChart({ title: "Searches by day", labels: byDay.map(({ day }) => day), fromZero: true, format: count,
+      lineChart({ title: "Searches by day", labels: byDay.map(({ day }) => day), fromZero: true, whole: true, format: count,
         series: [{ name: "Searches", tone: "one", values: byDay.map(({ searches }) => searches) }] }),
       lineChart({ title: "Share answered from the archive", labels: byDay.map(({ day }) => day), fromZero: true,
         format: (v) => `${Math.round(100 * v)} %`,
-        series: [{ name: "Answered", tone: "two", values: byDay.map((day) => day.answered / day.searches) }] })),
+        series: [{ name: "Answered", tone: "two",
+          values: byDay.map((day) => (day.searches ? day.answered / day.searches : null)) }] })),
+    saveButton("days"),
     el("div", { class: "columns even" },
       table("Top searches", top, "top"), table("Without a good hit", without, "without")),
   ];
 }
 
+/** @param {"days" | "top" | "without"} table */
+function saveButton(table) {
+  const problem = el("span", { class: "small bad", role: "status" });
+  async function save() {
+    try {
+      await download(`insights.csv?table=${table}`, `${table}.csv`);
+      problem.textContent = "";
+    } catch (error) {
+      problem.textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+  return el("p", {}, el("button", { type: "button", class: "quiet", on: { click: save } }, "Download CSV"), " ", problem);
+}
+
 /** @param {string} title @param {Search[]} rows @param {"top" | "without"} name */
 function table(title, rows, name) {
+  const heads = name === "top" ? ["Search", "Times", "Answered"] : ["Search", "Times"];
   return el("section", { class: "column", "aria-label": title }, el("h2", {}, title),
     rows.length ? el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${title}: table` },
-      el("table", {}, el("thead", {}, el("tr", {}, ["Search", "Times", "Answered"].map((head) =>
+      el("table", { class: "searches" }, el("thead", {}, el("tr", {}, heads.map((head) =>
         el("th", { scope: "col" }, head)))),
       el("tbody", {}, rows.map(({ question, searches, answered }) => el("tr", {},
         el("th", { scope: "row" }, el("a", { href: address({ q: question }), "data-route": true }, question)),
         el("td", { class: "number" }, count(searches)),
-        el("td", { class: "number" }, shareOf(answered, searches))))))) : notice("None."),
-    el("p", {}, el("button", { type: "button", class: "quiet",
-      on: { click: () => download(`insights.csv?table=${name}`, `${name}.csv`) } }, "Download CSV")));
+        name === "top" && el("td", { class: "number" }, shareOf(answered, searches))))))) : notice("None."),
+    saveButton(name));
 }
 
 /** @param {Options} options */

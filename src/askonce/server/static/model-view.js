@@ -20,7 +20,7 @@ const STAGES = { bm25: "words (BM25)", vectors: "vectors", pair: "pair model" };
 
 /**
  * @typedef {{ encoder: string | null, pair: string | null, weights: Record<string, number>,
- *   labels: string, figures: Record<string, Record<string, Record<string, number>>>,
+ *   teacher?: { name: string, read: number, posts: number } | null, labels: string, figures: Record<string, Record<string, Record<string, number>>>,
  *   intervals: Record<string, Record<string, [number, number]>>,
  *   queries: Record<string, number>, history: import("./training.js").Epoch[], seconds: number }} Task
  * @typedef {{ current: string | null, created: string | null, status: import("./api.js").Status,
@@ -122,10 +122,10 @@ function taskPart(title, task) {
 }
 
 /** What serves, and what of it was learnt from this archive. @param {Task} task */
-function origin({ labels, queries, seconds, encoder, pair }) {
+function origin({ labels, queries, seconds, encoder, pair, teacher }) {
   const from = LABELS[/** @type {keyof typeof LABELS} */ (labels)] ?? labels;
   const stock = encoder?.startsWith("sentence:") ? encoder.slice(9) : null;
-  const learnt = [encoder && !stock ? "encoder" : "", pair ? "pair model" : ""].filter(Boolean).join(" and ");
+  const learnt = [encoder && !stock ? encoderName(encoder, teacher) : "", pair ? "pair model" : ""].filter(Boolean).join(" and ");
   return [
     stock && `Encoder ${stock} as published, not trained on this archive`,
     learnt && from && `${learnt.charAt(0).toUpperCase()}${learnt.slice(1)} trained on ${from}`,
@@ -133,6 +133,13 @@ function origin({ labels, queries, seconds, encoder, pair }) {
     !encoder && !pair ? "Nothing that was trained gained on BM25" : "",
     seconds ? `training took ${duration(seconds)}` : "",
   ].filter(Boolean).join(" · ");
+}
+
+/** "questions/adapter" over minilm → "adapter of minilm’s vectors". @param {string} folder @param {Task["teacher"]} teacher */
+function encoderName(folder, teacher) {
+  const name = folder.split("/").pop() ?? folder;
+  if (name.startsWith("adapter") && teacher) return `adapter of ${teacher.name}’s vectors`;
+  return name === "encoder" ? name : `encoder ${name}`;
 }
 
 /** The weight of each stage. @param {Record<string, number>} weights */

@@ -21,7 +21,4 @@ export function pageOptions() {
   return known;
 }
 
-/** Read them again: a key was entered. */
-export function forgetPageOptions() {
-  known = null;
-}
+addEventListener("key-entered", () => { known = null; });

@@ -8,6 +8,7 @@ import { notice } from "./panel.js";
 import { address } from "./route.js";
 
 export const PAGE = 10; // results of each kind
+const LIKELY = 0.5; // from which probability on a badge says "likely the same"
 
 /**
  * @typedef {import("./api.js").Similar} Similar
@@ -32,16 +33,16 @@ export function resultParts(asked, route, redraw) {
 function foundParts(asked, route) {
   const { similar, answers } = asked;
   const threads = byThread(answers);
-  const unclaimed = isCalibrated(similar) && !similar.some(({ claimed }) => claimed);
+  const unclaimed = !similar.some(({ claimed }) => claimed);
   return [
     verdict(asked),
-    unclaimed && route.page === 1 ? askAnyway(route.q) : null,
     answers.length > 0 && el("button", { type: "button", class: "more jump", on: { click: jump } },
       `Jump to ${plural(answers.length, "answer")}`, icon("down")),
     el("div", { class: "columns" },
       column("Similar questions", similar.length, similar.map((hit) => questionHit(hit, route.q)), "No similar questions found."),
       column("Answers", answers.length, threads.map((thread) => answerThread(thread, route.q)), "No answers found.")),
     pages(asked, route),
+    askAnyway(route.q, unclaimed ? "Ask it as a new question" : "None of these? Ask a new question"),
   ].filter((part) => part instanceof Node);
 }
 
@@ -87,9 +88,16 @@ function verdictText(similar) {
   const same = similar.filter(({ claimed }) => claimed);
   if (!same.length) return { level: "low", text: "Nothing close was asked before. These are the closest questions." };
   const best = Math.max(...same.map((hit) => hit.duplicate_probability ?? 0));
-  const text = `Already asked: ${plural(same.length, "question")} ${same.length === 1 ? "is" : "are"} likely the same `
-    + `(best match ${percent(best)}).`;
-  return { level: "high", text };
+  const pinned = same.filter((hit) => hit.pinned).length;
+  const likely = same.filter((hit) => !hit.pinned && (hit.duplicate_probability ?? 0) >= LIKELY).length;
+  const possible = same.length - pinned - likely;
+  const parts = [
+    likely && `${plural(likely, "question")} ${likely === 1 ? "is" : "are"} likely the same`,
+    possible && `${plural(possible, "question")} may be the same`,
+    pinned && `${plural(pinned, "question")} ${pinned === 1 ? "is" : "are"} pinned to it`,
+  ].filter(Boolean);
+  const match = likely + possible ? ` (best match ${percent(best)})` : "";
+  return { level: "high", text: `Already asked: ${parts.join(", ")}${match}.` };
 }
 
 /** Links to the page before and after. @param {Asked} asked @param {Route} route */
@@ -115,9 +123,8 @@ function jump() {
 function nothing(route, more) {
   const filtered = route.tag || route.after || route.before || route.answered;
   return el("div", { class: "nothing" },
-    el("h2", {}, "Nothing close was asked before"),
-    el("p", {}, filtered ? "No result passes the filters. Clear them, or try other words."
-      : "Try other words, or ask it as a new question."),
+    el("h2", {}, filtered ? "No result passes the filters" : "Nothing close was asked before"),
+    el("p", {}, filtered ? "Clear the filters, or try other words." : "Try other words."),
     more && el("p", {}, more),
-    askAnyway(route.q));
+    askAnyway(route.q, "Ask it as a new question", true));
 }

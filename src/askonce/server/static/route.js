@@ -4,13 +4,14 @@
  * @typedef {{ view: "ask" | "compare" | "archive" | "moderate" | "insights" | "model", q: string, post: string | null,
  *   ranker: string, votes: boolean, left: string, right: string,
  *   of: "questions" | "answers", tag: string, after: string, before: string,
- *   answered: string, sort: string, page: number }} Route
+ *   answered: string, sort: string, page: number, least: string }} Route
  */
 
 /** @type {Route} */
 const HOME = {
   view: "ask", q: "", post: null, ranker: "best", votes: true, left: "bm25", right: "best",
   of: "questions", tag: "", after: "", before: "", answered: "", sort: "relevance", page: 1,
+  least: "0.5",
 };
 const VIEWS = ["ask", "compare", "archive", "moderate", "insights", "model"];
 
@@ -20,7 +21,7 @@ let changed = () => {};
 /** The route of the current URL. @param {string} [search] @returns {Route} */
 export function currentRoute(search = location.search) {
   const given = new URLSearchParams(search);
-  /** @param {"q" | "ranker" | "left" | "right" | "tag" | "after" | "before" | "answered" | "sort"} name */
+  /** @param {"q" | "ranker" | "left" | "right" | "tag" | "after" | "before" | "answered" | "sort" | "least"} name */
   const text = (name) => given.get(name) || HOME[name];
   const view = given.get("view") ?? "";
   return {
@@ -35,6 +36,7 @@ export function currentRoute(search = location.search) {
     tag: text("tag"), after: text("after"), before: text("before"),
     answered: ["true", "false"].includes(text("answered")) ? text("answered") : "",
     sort: text("sort"), page: Math.max(1, Math.min(40, Number.parseInt(given.get("page") ?? "1", 10) || 1)),
+    least: ["0.3", "0.5", "0.7", "0.9"].includes(text("least")) ? text("least") : HOME.least,
   };
 }
 
