@@ -22,7 +22,7 @@ from askonce.data.benchmarks.pools import stable_hash
 from askonce.engine import Engine
 from askonce.index.base import batches
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.run import TrainOptions
+from askonce.training.archive.preparing import TrainOptions
 from askonce.training.archive.tasks.splits import find_clusters
 from askonce.training.events import ignore
 from askonce.types import Link, Post

@@ -3,9 +3,10 @@
     python benchmarks/timeline.py FOLDER [--minutes 4.5] [--seconds 1200] [--json FILE] [--svg FILE]
 
 InsuranceQA's 44,302 posts become an archive. One process serves it and lets the teacher read in the
-background, another one runs `askonce train`; once in a while, answers are searched for questions of
-the training's test split. Start with an empty cache (ASKONCE_CACHE), else the teacher has
-read everything before. Seconds of the clock: nothing else should run on the machine.
+background, another one runs `askonce train`; once in a while, answers are searched for questions
+whose answers nobody has marked: training neither learns from them nor reads them before others.
+Start with an empty cache (ASKONCE_CACHE), else the teacher has read everything before. Seconds of
+the clock: nothing else should run on the machine.
 """
 
 import argparse
@@ -14,21 +15,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from askonce.archive import Archive, open_archive
 from askonce.archive.load import load
+from askonce.data.benchmarks.pools import stable_hash
 from askonce.data.forums import IMPORTERS, Source
 from askonce.engine import Engine
 from askonce.ranking.manifest import current, read_manifest
 from askonce.ranking.stages import Query
 from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
-from askonce.training.archive.tasks.pools import answer_task
 
-QUESTIONS = 300  # of the test split
+QUESTIONS = 300  # to measure by
 EVERY = 20.0  # seconds between two measurements
 
 
@@ -42,9 +43,18 @@ class Point:
     model: str
 
 
-def held_out(archive: Archive) -> list[LabelledQuery]:
-    """Questions that training holds out for test, which it finds in the same way."""
-    return list(answer_task(ArchiveLabels.of(archive.snapshot())).queries["test"][:QUESTIONS])
+def set_aside(archive: Archive) -> list[LabelledQuery]:
+    """Questions to measure by, whose answers lose their mark and votes before training.
+
+    A question with linked ones is not chosen: their answers may be right for it as well.
+    """
+    labels = ArchiveLabels.of(archive.snapshot())
+    single = [query for query in labels.answered() if not labels.related[query.query.id]]
+    chosen = sorted(single, key=lambda query: stable_hash(query.query.id))[:QUESTIONS]
+    names = [post.id for query in chosen for post in (*query.right, *query.wrong)]
+    posts = archive.posts(names).values()
+    archive.write([replace(post, accepted=False, score=None) for post in posts])
+    return chosen
 
 
 def mrr(engine: Engine, queries: list[LabelledQuery]) -> float:
@@ -126,7 +136,7 @@ def main() -> None:
         archive.write(source.iterate(), source.links())
     else:
         load(archive, IMPORTERS["insuranceqa"](Source()))
-    queries = held_out(archive)
+    queries = set_aside(archive)
     posts = sum(archive.counts()[kind] for kind in ("questions", "answers"))
     engine = Engine(archive, reading=given.reading)
     with engine:

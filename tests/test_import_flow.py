@@ -108,6 +108,7 @@ FLOW = {
         tasks progress
         selection
         candidates
+        contest preparing
         run
         in_place""",
     "training/archive/tasks": """

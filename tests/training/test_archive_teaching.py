@@ -25,13 +25,15 @@ from askonce.ranking.manifest import (
 from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers import load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.training.archive import preparing
 from askonce.training.archive import run as run_module
 from askonce.training.archive.candidates import pair_model, teaching
 from askonce.training.archive.candidates import recipes as archive_recipes
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.run import TrainOptions, first_servings, train_snapshot
+from askonce.training.archive.preparing import TrainOptions, first_servings, prepare
+from askonce.training.archive.run import train_snapshot
 from askonce.training.archive.selection.calibrate import prior
-from askonce.training.events import Reading, ignore
+from askonce.training.events import Phase, Reading, ignore
 from askonce.types import Link, Post
 from tests.teachers.small_teacher import SmallTeacher
 
@@ -53,7 +55,7 @@ def teacher(monkeypatch, request):
     """One teacher for training and serving, instead of MiniLM; it counts what it reads."""
     small = Synonyms(salt=zlib.crc32(request.node.name.encode()))  # a cache of its own
     monkeypatch.setattr("askonce.teachers.teacher.SentenceTeacher", lambda source: small)
-    monkeypatch.setattr(run_module, "default_teacher", lambda: "minilm")
+    monkeypatch.setattr(preparing, "default_teacher", lambda: "minilm")
     # a cross-encoder would be tuned from MiniLM's real weights; test_pair_students has a small one
     monkeypatch.setattr(pair_model, "_train_pair_student", lambda run, recipe: None)
     for recipe in (*archive_recipes.ENCODERS.values(), archive_recipes.PAIR):
@@ -192,10 +194,79 @@ def test_the_starter_serves_while_the_first_training_runs(tmp_path, teacher):
 
     options = TrainOptions(tasks=("questions",))
     assert train_on_archive(archive, options, look).manifest.questions.encoder == "sentence:minilm"
-    assert served == [None] + ["sentence:starter"] * (len(served) - 1)
+    assert list(dict.fromkeys(served)) == [None, "sentence:starter", "sentence:minilm"]
     served.clear()
     train_on_archive(archive, options, look)
     assert set(served) == {"sentence:minilm"}  # what was trained is not replaced
+
+
+def served_by_phase(archive, **options):
+    """The questions' Serving when each phase of a training began, and what was trained."""
+    served = {}
+
+    def look(event):
+        if isinstance(event, Phase):
+            folder = current(archive.folder)
+            served[event.text] = read_manifest(folder).questions if folder else None
+
+    return served, train_on_archive(archive, TrainOptions(tasks=("questions",), **options), look)
+
+
+def test_the_first_student_serves_before_other_encoders_are_tried(tmp_path, teacher):
+    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
+    served, trained = served_by_phase(archive)
+    assert served["training the student"].encoder in (None, "sentence:starter")
+    early = served["learning words"]
+    assert (early.encoder, early.fast) == ("questions/adapter", "questions/student")
+    assert early.figures["dev"].keys() < trained.manifest.questions.figures["dev"].keys()
+    folder = archive.folder / "models" / "0002"
+    assert Ranker.load(folder / early.fast).name == "bag"
+    assert not list(folder.rglob("*checkpoint*"))
+    assert {path.name for path in trained.folder.iterdir()} == {"manifest.json", "questions"}
+    served, trained = served_by_phase(archive)
+    assert trained.folder.name == "0004"  # nothing was published meanwhile
+
+
+def test_a_teacher_that_had_no_time_reads_on_and_teaches_again(tmp_path, teacher, monkeypatch):
+    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
+    slow(monkeypatch, chunks=6)
+    monkeypatch.setattr(run_module, "FIRST_SECONDS", 1e6)
+    monkeypatch.setattr(run_module, "READ_SHARE", 5.5 / 1e6)
+    read = []
+
+    def look(event):
+        if event == Phase("training adapter", "questions"):
+            read.append(len(teacher.read))
+
+    options = TrainOptions(tasks=("questions",), minutes=1e5)
+    serving = train_on_archive(archive, options, look).manifest.questions
+    assert read[0] == 6 * 16 < read[1]
+    assert serving.teacher.read == serving.teacher.posts
+    early = read_manifest(archive.folder / "models" / "0002").questions
+    assert early.encoder and early.teacher.read < early.teacher.posts
+    assert no_text_twice(teacher)
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_training_that_was_stopped_knows_what_was_read(tmp_path, teacher, monkeypatch):
+    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
+    slow(monkeypatch, chunks=6)
+    monkeypatch.setattr(run_module, "FIRST_SECONDS", 1e9)  # nothing is trained again
+
+    def dies(event):
+        if event == Phase("training adapter", "questions"):
+            raise Killed
+
+    options = TrainOptions(tasks=("questions",))
+    with pytest.raises(Killed):
+        train_on_archive(archive, options, dies)
+    read = len(teacher.read)
+    load_teacher("minilm").encode([post.text for post in archive.iterate("question")])
+    serving = train_on_archive(archive, options, ignore).manifest.questions
+    assert serving.teacher.read <= read < serving.teacher.posts
 
 
 @pytest.mark.parametrize("harmful", [False, True])
@@ -203,8 +274,10 @@ def test_the_starter_serves_first_only_where_dev_gains(teacher, monkeypatch, har
     words = SmallTeacher(DIM, salt=1) if harmful else Synonyms(salt=1)
     if harmful:
         monkeypatch.setattr(words, "_sum", lambda text: np.array([zlib.crc32(text.encode()), 1.0]))
-    monkeypatch.setattr(run_module, "SentenceKeys", lambda name: SentenceKeys(words))
-    serving = first_servings(forum(), TrainOptions(tasks=("questions",)))["questions"]
+    monkeypatch.setattr(preparing, "SentenceKeys", lambda name: SentenceKeys(words))
+    serving = first_servings(prepare(forum(), TrainOptions(tasks=("questions",)), ignore))[
+        "questions"
+    ]
     assert serving.encoder == (None if harmful else "sentence:starter")
     assert serving.weights.keys() == ({BM25} if harmful else serving.weights.keys() | {VECTORS})
 
@@ -213,7 +286,8 @@ def test_posts_and_texts_for_the_student_are_read_in_turn(teacher, monkeypatch):
     slow(monkeypatch, chunks=1, size=4)
     texts = [f"sentence number {n}" for n in range(3)]
     cached = load_teacher("minilm")
-    teaching.read_archive(cached, {}, forum(), ["questions"], texts, 1.0, ignore)
+    order = teaching.reading_order({}, forum(), ["questions"], texts)
+    teaching.read_archive(cached, order, 1.0, ignore)
     assert set(teacher.read) == {"how topic0", texts[0], "how xtopic0", texts[1]}
 
 
@@ -236,7 +310,7 @@ def test_a_teacher_serves_an_archive_without_labels(tmp_path, teacher):
 
 
 def test_the_starter_serves_where_there_is_no_teacher(tmp_path, teacher, monkeypatch):
-    monkeypatch.setattr(run_module, "default_teacher", lambda: None)
+    monkeypatch.setattr(preparing, "default_teacher", lambda: None)
     options = TrainOptions(tasks=("questions",))
     none = train_snapshot(forum(marks=0), tmp_path / "none", options, ignore).manifest.questions
     assert none.encoder == "sentence:starter" and none.teacher is None

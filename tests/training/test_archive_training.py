@@ -13,7 +13,8 @@ from askonce.ranking.manifest import Serving, current, read_manifest
 from askonce.ranking.stages import DEPTH
 from askonce.training.archive.candidates import recipes as archive_recipes
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.run import TrainOptions, train_snapshot
+from askonce.training.archive.preparing import TrainOptions
+from askonce.training.archive.run import train_snapshot
 from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.tasks.pools import answer_task, question_task

@@ -5,7 +5,7 @@ import pytest
 from askonce.archive import Archive
 from askonce.engine import Engine
 from askonce.training.archive.in_place import train_on_archive
-from askonce.training.archive.run import TrainOptions
+from askonce.training.archive.preparing import TrainOptions
 from askonce.training.archive.tasks.labels import FEEDBACK_WEIGHT, ArchiveLabels
 from askonce.training.archive.tasks.pools import question_task
 from askonce.training.events import ignore
@@ -80,7 +80,7 @@ def test_a_training_that_was_stopped_resumes_with_its_feedback(archive, monkeypa
         seen.append(snapshot.judgements)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(in_place, "train_snapshot", train)
+    monkeypatch.setattr(in_place, "prepare", train)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             train_on_archive(archive, OPTIONS, ignore)

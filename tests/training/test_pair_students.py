@@ -268,7 +268,7 @@ def answers(bert: str, folder: Path, minutes: float, events: list[object]) -> Ta
     task = SimpleNamespace(dataset=dataset)
     clock = Clock(60 * minutes)
     return TaskTraining(
-        "answers", task, words, folder / "answers", clock, 1, events.append, Reader(bert)
+        "answers", task, lambda: words, folder / "answers", clock, 1, events.append, Reader(bert)
     )
 
 

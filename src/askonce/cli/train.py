@@ -51,7 +51,7 @@ def train(
     """
     from askonce.archive import open_archive
     from askonce.training.archive.in_place import train_on_archive
-    from askonce.training.archive.run import TrainOptions
+    from askonce.training.archive.preparing import TrainOptions
 
     tasks: tuple[TaskName, ...] = (task,) if task else ("questions", "answers")
     options = TrainOptions(encoder, tasks, minutes, vectors, seed)

@@ -167,8 +167,8 @@ def best_threshold(labels: np.ndarray, probabilities: np.ndarray) -> float:
 
 def pair_features(pairs: Sequence[TextPair], encoder: str, products: bool) -> np.ndarray:
     """Features (n, F) of pairs; the order of the two texts does not matter."""
-    vectors = [load_teacher(encoder).encode(list(side)) for side in zip(*pairs, strict=True)]
-    first, second = vectors  # (n, D)
+    teacher = load_teacher(encoder)
+    first, second = (teacher.encode(list(side)) for side in zip(*pairs, strict=True))  # (n, D)
     stems = Stems()
     words = [(set(stems(a)), set(stems(b))) for a, b in pairs]
     simple = [

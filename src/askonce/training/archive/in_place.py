@@ -1,5 +1,8 @@
 """Train an archive in its own folder: new models, in service once all of them are finished.
 
+Of the first training, the starter serves within a minute and the first students when they are
+trained, since there is nothing better meanwhile.
+
 During training, ``models/.training`` holds the runs and a copy of the posts. A training run that
 was stopped resumes with these posts, whatever was written since, so it ends with the same models;
 the next run learns from the rest. A run older than a day starts again from the beginning.
@@ -8,8 +11,9 @@ the next run learns from the rest. A run older than a day starts again from the 
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,26 +22,32 @@ from askonce.archive import Archive, Snapshot
 from askonce.archive.desk.feedback import Judgement
 from askonce.data.formats.jsonl import read_objects, write_objects
 from askonce.data.formats.posts import read_posts, write_posts
+from askonce.errors import AskonceError
 from askonce.files import locked, write_atomic
 from askonce.ranking.manifest import (
     FOLDER,
-    Manifest,
+    SENTENCE,
+    Serving,
+    TaskName,
     current,
     new_folder,
+    read_manifest,
     remove_old,
     save_manifest,
     write_manifest,
 )
+from askonce.training.archive.preparing import Prepared, TrainOptions, first_servings, prepare
 from askonce.training.archive.progress import progress_file
 from askonce.training.archive.run import (
     WORDS,
+    Publish,
     Trained,
-    TrainOptions,
-    first_servings,
+    manifest_of,
+    train_prepared,
     train_snapshot,
 )
 from askonce.training.events import Note, OnEvent, Phase
-from askonce.types import Link, Post, utc_now
+from askonce.types import Link, Post
 
 WORK, LOCK = ".training", ".training.lock"
 BEGUN, POSTS, FEEDBACK = "begun.json", "posts.jsonl", "feedback.jsonl"
@@ -68,11 +78,11 @@ def _train_in_place(
     refusal = f"another training of {str(home)!r} is running; wait until it is finished"
     with locked(home / FOLDER / LOCK, refusal):
         work = home / FOLDER / WORK
-        if options.encoder is None and current(home) is None:
-            _serve_starter(archive, home, options, on_event)
-        posts, change = _begin_or_resume(archive, work, options, on_event)
+        posts, begun = _begin_or_resume(archive, home, options, on_event)
         with progress_file(work, 60 * options.minutes, on_event) as report:
-            trained = train_snapshot(posts, work, options, report, change)
+            prepared = prepare(posts, options, report)
+            publish = _serve_first(prepared, home, begun.change, report) if begun.first else None
+            trained = train_prepared(prepared, work, report, begun.change, publish)
         shutil.rmtree(work / WORDS, ignore_errors=True)
         for name in (BEGUN, POSTS, FEEDBACK):
             (work / name).unlink()
@@ -83,36 +93,65 @@ def _train_in_place(
     return replace(trained, folder=folder)
 
 
-def _serve_starter(archive: Archive, home: Path, options: TrainOptions, on_event: OnEvent) -> None:
-    """Put the starter in service until there is something better; it needs no training."""
-    on_event(Phase("comparing the starter with BM25"))
-    change = archive.change
-    servings = first_servings(archive.snapshot(), options)
-    manifest = Manifest(utc_now(), servings.get("questions"), servings.get("answers"), change)
-    write_manifest(new_folder(home), manifest)
+def _serve_first(prepared: Prepared, home: Path, change: int, on_event: OnEvent) -> Publish:
+    """Put the starter in service, which needs no training; returns what replaces it early."""
+    if current(home) is None:
+        on_event(Phase("comparing the starter with BM25"))
+        write_manifest(new_folder(home), manifest_of(first_servings(prepared), change))
+
+    def publish(servings: Mapping[TaskName, Serving]) -> None:
+        folder = new_folder(home)
+        for name in {model for serving in servings.values() for model in serving.models if model}:
+            if not name.startswith(SENTENCE):
+                ignore = shutil.ignore_patterns("*checkpoint")
+                shutil.copytree(home / FOLDER / WORK / name, folder / name, ignore=ignore)
+        write_manifest(folder, manifest_of(servings, change))
+        on_event(Note("the first students are in service; training goes on"))
+
+    return publish
+
+
+@dataclass(frozen=True)
+class _Begun:
+    change: int  # of the archive, whose posts are trained on
+    first: bool  # nothing that was trained before serves
 
 
 def _begin_or_resume(
-    archive: Archive, work: Path, options: TrainOptions, on_event: OnEvent
-) -> tuple[Snapshot, int]:
+    archive: Archive, home: Path, options: TrainOptions, on_event: OnEvent
+) -> tuple[Snapshot, _Begun]:
     """The posts of a stopped run with the same options, else those of the archive as it is now."""
-    settings = _settings(options)
+    work, settings = home / FOLDER / WORK, _settings(options)
     now, record = datetime.now(UTC), {}
     with suppress(FileNotFoundError, ValueError):
         record = json.loads((work / BEGUN).read_text("utf-8"))
     if record.get("options") == settings and now - datetime.fromisoformat(record["began"]) < STALE:
         on_event(Note(f"resuming the training of {record['began']}"))
-        return _read_snapshot(archive.name, work), record["change"]
+        begun = _Begun(record["change"], record.get("first", False))
+        return _read_snapshot(archive.name, work), begun
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    change = archive.change
+    begun = _Begun(archive.change, options.encoder is None and not _trained_before(home))
     posts = archive.snapshot()
     write_posts(work / POSTS, (*posts.questions.values(), *posts.answers.values(), *posts.links))
     write_objects(work / FEEDBACK, map(asdict, posts.judgements))
     began = now.isoformat(timespec="seconds")
-    text = json.dumps({"began": began, "change": change, "options": settings})
+    text = json.dumps({"began": began, **asdict(begun), "options": settings})
     write_atomic(work / BEGUN, text)  # last: it marks the posts as complete
-    return posts, change
+    return posts, begun
+
+
+def _trained_before(home: Path) -> bool:
+    """Whether more than a starter serves, which a training that was stopped may have left."""
+    models = current(home)
+    if models is None:
+        return False
+    try:
+        manifest = read_manifest(models)
+    except AskonceError:  # damaged: this training replaces it
+        return True
+    servings = (manifest.questions, manifest.answers)
+    return any(serving and (serving.figures or serving.teacher) for serving in servings)
 
 
 def _settings(options: TrainOptions) -> dict[str, Any]:

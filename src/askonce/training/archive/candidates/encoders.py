@@ -136,7 +136,7 @@ def _train_encoder(run: TaskTraining, model: str | None) -> TrainedEncoder:
     bodies = _bodies(dataset) >= MIN_BODIES
     kind = run.name if bodies or run.name == "answers" else "titles"
     recipe = encoder_recipe(kind, dataset.name, run.seed, model)
-    ranker = run.words.ranker(recipe)
+    ranker = run.words().ranker(recipe)
     if bodies and ranker.name in PRETRAINABLE:
         ranker = _pretrain(run, ranker, dataset, recipe)
     outcome = train_model(run, ranker, dataset, recipe, ENCODER)
@@ -158,7 +158,7 @@ def _trained(run: TaskTraining, folder: str, ranker: Ranker, outcome: Outcome) -
 def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe) -> Ranker:
     run.say("pre-training")
     folder = run.folder / PRETRAINED
-    run.clock.questions += question_count(dataset)  # not counted by TaskTraining.questions
+    run.clock.questions += question_count(dataset)  # not counted by TaskTraining.own_questions
     stop = run.clock.next(question_count(dataset))
     pretrain(ranker, dataset, replace(PRETRAINING, seed=run.seed), folder, run.on_event, stop=stop)
     return start_from(recipe, folder)

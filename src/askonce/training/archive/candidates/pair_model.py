@@ -50,7 +50,7 @@ def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> Tra
     if run.clock.left == 0:
         return None
     recipe = pair_recipe(run.task.dataset.name, run.seed)
-    ranker = run.words.ranker(recipe)
+    ranker = run.words().ranker(recipe)
     seconds = cost(ranker, query, candidates)
     if seconds > RERANK_SECONDS:
         text = f"{ranker.name} takes {1000 * seconds:.0f} ms for {len(candidates)} candidates"
@@ -82,7 +82,7 @@ def _train_pair_student(run: TaskTraining, recipe: Recipe) -> Outcome | None:
         )
         return None
     run.say("training the student of a cross-encoder")
-    ranker, folder = run.words.ranker(recipe), run.folder / PAIR_STUDENT
+    ranker, folder = run.words().ranker(recipe), run.folder / PAIR_STUDENT
     stop: Stop = lambda: run.clock.left == 0  # noqa: E731
     return train_beside(teacher, ranker, dataset, recipe, folder, run.on_event, stop)
 

@@ -1,6 +1,7 @@
 """One task of an archive while its models are trained, and the time that they share."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +30,14 @@ class Clock:
     questions: int = 0  # of the runs still to come
 
     def __post_init__(self) -> None:
-        self._end = time.monotonic() + self.seconds
+        self._begin = time.monotonic()
+        self._end = self._begin + self.seconds
+
+    def until(self, seconds: float) -> "Clock":
+        """A clock that began with this one and ends after so many seconds, if not before."""
+        clock = Clock(min(seconds, self.seconds))
+        clock._begin, clock._end = self._begin, self._begin + clock.seconds
+        return clock
 
     @property
     def left(self) -> float:
@@ -54,7 +62,7 @@ class TaskTraining:
 
     name: TaskName
     task: ArchiveTask
-    words: ArchiveWords
+    words: Callable[[], ArchiveWords]  # learnt when they are first needed
     folder: Path  # of this task; a run that was stopped resumes from it
     clock: Clock
     seed: int
@@ -77,11 +85,15 @@ class TaskTraining:
         return replace(dataset, splits={dataset.train: newest, dataset.dev: dataset.role("dev")})
 
     @property
-    def questions(self) -> int:
-        """How many questions all models of the task learn from, by which time is shared."""
-        adapters = len(ADAPTER_SIDES[self.name]) if self.teacher else 0
-        encoders = 1 + adapters + 2 * bool(self.student)
-        return encoders * question_count(self.encoder_data) + question_count(self.pair_data)
+    def taught_questions(self) -> int:
+        """How many questions adapters and students learn from, by which time is shared."""
+        encoders = (len(ADAPTER_SIDES[self.name]) if self.teacher else 0) + 2 * bool(self.student)
+        return encoders * question_count(self.encoder_data)
+
+    @property
+    def own_questions(self) -> int:
+        """How many questions the models of the archive's own words learn from."""
+        return question_count(self.encoder_data) + question_count(self.pair_data)
 
     def say(self, text: str) -> None:
         self.on_event(Phase(text, self.name))

@@ -5,11 +5,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
+from pathlib import Path
 
 from askonce.archive import Snapshot
+from askonce.files import write_atomic
 from askonce.ranking.manifest import SENTENCE, Serving, TaskName, TeacherReading
 from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers import MINILM, STARTER, CachedTeacher
+from askonce.teachers.cache import text_key
 from askonce.teachers.starter import Starter, load_starter
 from askonce.training.archive.selection.calibrate import asked_sample, prior
 from askonce.training.archive.tasks.pools import ArchiveTask
@@ -89,32 +92,48 @@ def default_teacher() -> str | None:
     return MINILM if all(importlib.util.find_spec(package) for package in packages) else None
 
 
-def read_archive(
-    teacher: CachedTeacher,
+def reading_order(
     tasks: Mapping[TaskName, ArchiveTask],
     archive: Snapshot,
     names: Iterable[TaskName],
     texts: Sequence[str],
-    seconds: float,
-    on_event: OnEvent,
-) -> ArchiveTeacher:
-    """Let a teacher read for a number of seconds: dev and test, then labels, then all posts.
+) -> Iterator[str]:
+    """What a teacher reads: dev and test, then labels, then all posts.
 
     The posts as the archive has them are read too, so that an engine finds all vectors in the
     cache. ``names`` are the tasks to serve, with or without labels. ``texts``, for a student, are
     read in turn with the posts that follow those of dev and test.
     """
-    until = time.monotonic() + seconds
     held_out = chain.from_iterable(map(_held_out, tasks.values()))
     posts = _in_order(tasks.values(), archive, names)
     in_turn = chain.from_iterable(zip_longest(posts, texts))
-    unread = teacher.unread(text for text in chain(held_out, in_turn) if text is not None)
+    return (text for text in chain(held_out, in_turn) if text is not None)
+
+
+def read_archive(
+    teacher: CachedTeacher, order: Iterable[str], seconds: float, on_event: OnEvent
+) -> ArchiveTeacher:
+    """Let a teacher read texts in their order, for a number of seconds."""
+    until = time.monotonic() + seconds
+    unread = teacher.unread(order)
     for start in range(0, len(unread), READ_TOGETHER):
         if start and time.monotonic() >= until:
             return ArchiveTeacher(teacher, frozenset(unread[start:]))
         on_event(Reading(start, len(unread)))
         teacher.encode(unread[start : start + READ_TOGETHER])
     return ArchiveTeacher(teacher)
+
+
+def save_unread(path: Path, teacher: ArchiveTeacher) -> None:
+    """Record what the teacher had no time to read, for a run that resumes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, "".join(sorted(f"{text_key(text).hex()}\n" for text in teacher.unread)))
+
+
+def load_unread(path: Path, teacher: CachedTeacher, order: Iterable[str]) -> ArchiveTeacher:
+    """The teacher of a run that was stopped; what was read since then does not change it."""
+    keys = set(path.read_text("utf-8").split())
+    return ArchiveTeacher(teacher, frozenset(x for x in order if text_key(x).hex() in keys))
 
 
 def unlabelled(

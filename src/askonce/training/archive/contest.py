@@ -1,0 +1,147 @@
+"""One task of an archive: the encoders that were tried so far, and what serves of them."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from askonce.archive import Snapshot
+from askonce.ranking.manifest import Serving, TeacherReading
+from askonce.training.archive.candidates.encoders import (
+    TrainedEncoder,
+    encode_posts,
+    own_encoders,
+    teacher_encoders,
+    train_student,
+)
+from askonce.training.archive.candidates.pair_model import TrainedPair, train_pair
+from askonce.training.archive.candidates.task_training import TaskTraining
+from askonce.training.archive.selection.calibrate import Calibrated, calibrate, weigh_votes
+from askonce.training.archive.selection.compare import (
+    EncoderComparison,
+    Selected,
+    Splits,
+    longest_list,
+    select_bm25,
+    select_pair,
+    while_typing,
+)
+from askonce.training.archive.selection.held_out import HeldOut
+from askonce.training.archive.tasks.pools import ArchiveTask
+
+
+@dataclass(eq=False)
+class TaskContest:
+    """Encoders one by one, those that need the least labels first; a pair model on the best."""
+
+    run: TaskTraining
+    task: ArchiveTask  # without posts that the teacher has not read
+    reading: TeacherReading | None
+    splits: Splits
+    comparison: EncoderComparison
+    tried: list[TrainedEncoder] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, run: TaskTraining) -> "TaskContest":
+        teacher = run.teacher
+        reading = teacher.reading(run.task) if teacher else None
+        task = teacher.known(run.task) if teacher and reading and reading.tried else run.task
+        splits = {split: HeldOut.of(task, split) for split in ("dev", "test")}
+        return cls(run, task, reading, splits, EncoderComparison(splits, select_bm25(splits)))
+
+    def teach(self, model: str | None) -> None:
+        """Try the teacher as it comes, its adapters, and the student of the best of these.
+
+        ``model`` is the encoder that the user asked for.
+        """
+        with self._timed():
+            self._add(teacher_encoders(self.run, model))
+            if self.tried:
+                best = self.comparison.best
+                wanted = best.location if best else None
+                space = next((one for one in self.tried if one.location == wanted), self.tried[0])
+                student = train_student(self.run, space)
+                self._add([student] if student is not None else [])
+
+    def try_others(
+        self, run: TaskTraining, model: str | None, others: "TaskContest | None"
+    ) -> None:
+        """Try an encoder of the archive's own words, and those of another task.
+
+        ``run`` is the same task with the time for this.
+        """
+        with self._timed():
+            self._add(own_encoders(run, model))
+            self._add(others.shared() if others is not None else ())
+
+    def shared(self) -> list[TrainedEncoder]:
+        """The encoders trained here that may serve another task: with one side, no students."""
+        name = self.run.name
+        return [x for x in self.tried if x.task == name and x.sides == 1 and not x.space_of]
+
+    def train_pair(self, run: TaskTraining) -> TrainedPair | None:
+        with self._timed():
+            return train_pair(run, *longest_list(self.splits["dev"], self.comparison.selected))
+
+    def serving(self, archive: Snapshot, pair: TrainedPair | None = None) -> Serving:
+        """What is best on dev of all that was tried so far."""
+        with self._timed():
+            selected = self.comparison.selected
+            if pair is not None:
+                self.run.say(f"measuring {pair.ranker.name}")
+                selected = select_pair(self.splits, selected, pair.ranker)
+            calibrated = calibrate(self.task, self.splits, selected)
+            fast, selected = self._fast(selected)
+            serving = Serving(
+                encoder=selected.encoder.location if selected.encoder else None,
+                fast=fast,
+                pair=pair.location if pair and selected.pair else None,
+                how=selected.served.fusion.how,
+                weights=selected.served.fusion.weights,
+                calibration=calibrated.calibration,
+                floor=calibrated.floor,
+                close=calibrated.close,
+                blend=weigh_votes(archive, self.task, self.splits["dev"], selected),
+                labels=self.task.labels,
+                figures=selected.figures() | _quality(calibrated),
+                intervals=selected.intervals(self.splits),
+                queries={name: len(pools) for name, pools in self.task.dataset.splits.items()},
+                history=self._history(selected, pair),
+                teacher=self.reading,
+            )
+        return replace(serving, seconds=round(self.seconds, 1))
+
+    def _add(self, encoders: Iterable[TrainedEncoder]) -> None:
+        for encoder in encoders:
+            self.tried.append(encoder)
+            self.comparison.add(encode_posts(self.run, self.task, encoder))
+
+    def _fast(self, selected: Selected) -> tuple[str | None, Selected]:
+        """The student in the space of the encoder that serves, and what is shown while typing."""
+        encoder = selected.encoder
+        for student in self.tried:
+            if encoder is not None and student.space_of == encoder.location:
+                typed = while_typing(self.splits, selected, student.coder)
+                systems = {**selected.systems, "while typing": typed}
+                return student.location, replace(selected, systems=systems)
+        return None, selected
+
+    def _history(
+        self, selected: Selected, pair: TrainedPair | None
+    ) -> tuple[Mapping[str, object], ...]:
+        """The epochs of the encoder that serves, else of the pair model."""
+        encoder = selected.encoder.location if selected.encoder else None
+        histories = [one.history for one in self.tried if encoder and one.location == encoder]
+        histories += [pair.progress.history[1:]] if pair is not None and selected.pair else []
+        return tuple(next(filter(None, histories), ()))
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - begin
+
+
+def _quality(calibrated: Calibrated) -> dict[str, dict[str, Mapping[str, float]]]:
+    return {"probability": {"test": calibrated.quality}} if calibrated.quality else {}
