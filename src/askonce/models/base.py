@@ -115,7 +115,7 @@ class Matcher(nn.Module, ABC):
 
     @property
     def scores_many(self) -> bool:
-        """Whether ``score_many`` is there, as quicker than pairs are."""
+        """Whether the model has ``score_many``, a faster way than scoring pairs."""
         return False
 
     def score_many(self, query: TokenIds, candidates: Sequence[TokenIds]) -> Tensor:
