@@ -179,3 +179,17 @@ class Encoder(Matcher):
 
     def candidate_key(self, vectors: Tensor) -> Tensor:
         return nn.functional.normalize(vectors, dim=-1)  # (B, K)
+
+
+class SidedEncoder(Encoder):
+    """An Encoder with one map for all texts, or one each for questions and answers (``sides``)."""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return SIDES[: self.config.sides]
+
+    def encode(self, batch: Batch) -> Tensor:
+        return self.encode_side(batch, "query")  # (B, D)
+
+    @abstractmethod
+    def encode_side(self, batch: Batch, side: Side) -> Tensor: ...
