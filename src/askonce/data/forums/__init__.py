@@ -65,8 +65,8 @@ def converted_dump(
 ) -> Iterator[Record]:
     """The posts and links of an SQL dump, which is read twice: first to learn, then to convert.
 
-    ``known`` is what is learnt, such as the names of users. Tables are named without the prefix that
-    a forum was installed with.
+    ``known`` is what is learnt, such as the names of users. Tables are named without the prefix
+    that a forum was installed with.
     """
 
     def rows() -> Iterator[SqlRow | DataError]:
