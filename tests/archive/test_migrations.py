@@ -15,7 +15,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.engine import Engine
 
-from askonce.archive import Archive, Revision, database, schema
+from askonce.archive import Archive, database, schema
+from askonce.archive.store import Revision
 from askonce.archive.tables import FORMAT, metadata
 from askonce.errors import ArchiveUnavailable, AskonceError
 from askonce.types import Link, Post

@@ -8,12 +8,12 @@ from ir_measures import AP, RR, P, nDCG
 from askonce.errors import AskonceError, UnknownName
 from askonce.evaluation import (
     METRICS,
-    TIE_RULES,
     evaluate,
     pools_to_qrels,
     pools_to_run,
 )
 from askonce.evaluation.protocols import counted_queries
+from askonce.evaluation.ties import TIE_RULES
 from askonce.types import Pool, Post
 
 QRELS = {

@@ -6,13 +6,12 @@ import pytest
 
 from askonce.errors import AskonceError
 from askonce.evaluation import (
-    Interval,
     bootstrap_interval,
     compare,
     estimate,
     order_agreement,
 )
-from askonce.evaluation.significance import holm
+from askonce.evaluation.significance import Interval, holm
 
 
 def by_query(values):

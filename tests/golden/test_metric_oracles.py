@@ -5,7 +5,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from askonce.evaluation import TIE_RULES, evaluate, pools_to_qrels, pools_to_run
+from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
+from askonce.evaluation.ties import TIE_RULES
 
 BY_HAND = [
     # labels from the top, AP, RR, P@1, P@5

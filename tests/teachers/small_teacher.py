@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askonce.teachers import CachedTeacher, TeacherRecord
+from askonce.teachers.teacher import CachedTeacher, TeacherRecord
 from askonce.text.tokenise import tokenise
 
 

@@ -10,9 +10,9 @@ import pytest
 from askonce.errors import AskonceError
 from askonce.key_encoders import SentenceKeys
 from askonce.ranker import Ranker
-from askonce.teachers import CachedTeacher, TeacherRecord, VectorCache
-from askonce.teachers.cache import text_key
+from askonce.teachers.cache import VectorCache, text_key
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.teachers.teacher import CachedTeacher, TeacherRecord
 from askonce.types import Pool, Post
 from tests.teachers.small_teacher import SmallTeacher, small_teacher
 

@@ -1,20 +1,9 @@
 """The posts and links of one forum: store, import and read them."""
 
 from askonce.archive.load import Summary, load
-from askonce.archive.open import BUILT_IN, open_archive
+from askonce.archive.open import open_archive
 from askonce.archive.snapshot import Snapshot
-from askonce.archive.store import Archive, Change, Revision, SyncBatch
+from askonce.archive.store import Archive, SyncBatch
 from askonce.archive.writing import Written
 
-__all__ = [
-    "BUILT_IN",
-    "Archive",
-    "Change",
-    "Revision",
-    "Snapshot",
-    "Summary",
-    "SyncBatch",
-    "Written",
-    "load",
-    "open_archive",
-]
+__all__ = ["Archive", "Snapshot", "Summary", "SyncBatch", "Written", "load", "open_archive"]

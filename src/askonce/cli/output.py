@@ -110,7 +110,7 @@ def packaged_recipe(path: Path) -> Path:
 def bar(first: str, *columns: str) -> "Iterator[tuple[Console, Callable[..., None]]]":
     """A bar on stderr: its console, and a function to set description, completed and total.
 
-    ``columns`` are rich's names of what stands beside the description.
+    ``columns`` name the columns of rich beside the description.
     """
     from rich import progress
     from rich.console import Console

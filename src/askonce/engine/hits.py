@@ -21,7 +21,7 @@ EXCERPT_CHARS = 240
 
 
 def read_questions(cache: PostCache, ranked: Sequence[Ranked], best: int) -> None:
-    """Read what the hits of several questions need by one statement of each kind for all.
+    """Read what the hits of several questions need, with one query of each kind for all of them.
 
     ``best`` is the number of questions of each ranking that are read with their text.
     """

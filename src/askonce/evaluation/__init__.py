@@ -2,16 +2,14 @@
 
 from askonce.evaluation.metrics import METRICS, Report, evaluate
 from askonce.evaluation.significance import (
-    Agreement,
     Comparison,
     Estimate,
-    Interval,
     bootstrap_interval,
     compare,
     estimate,
     order_agreement,
 )
-from askonce.evaluation.ties import TIE_RULES, TieRule
+from askonce.evaluation.ties import TieRule
 from askonce.evaluation.trec_files import (
     Qrels,
     Run,
@@ -25,11 +23,8 @@ from askonce.evaluation.trec_files import (
 
 __all__ = [
     "METRICS",
-    "TIE_RULES",
-    "Agreement",
     "Comparison",
     "Estimate",
-    "Interval",
     "Qrels",
     "Report",
     "Run",

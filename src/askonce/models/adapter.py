@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import SIDES, EmbeddingInit, Encoder, Side
+from askonce.models.base import EmbeddingInit, Side, SidedEncoder
 from askonce.models.layers.functional import cosine
 from askonce.models.layers.poincare import RADIUS, candidate_key, clip_to_ball, distance, query_key
 from askonce.text.batch import Batch
@@ -34,7 +34,7 @@ class Bend(nn.Module):
 
 
 @MODELS.add("adapter")
-class Adapter(Encoder):
+class Adapter(SidedEncoder):
     """A teacher's vectors with a correction that is learned from labels."""
 
     reads = "vectors"
@@ -58,13 +58,6 @@ class Adapter(Encoder):
         )
         # of the teacher's unit vectors in the ball: far enough from its edge for gradients to live
         self.radius = nn.Parameter(torch.tensor(0.5)) if config.space == "hyperbolic" else None
-
-    @property
-    def sides(self) -> tuple[Side, ...]:
-        return SIDES[: self.config.sides]
-
-    def encode(self, batch: Batch) -> Tensor:
-        return self.encode_side(batch, "query")  # (B, D)
 
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
         bend = self.bends[-1 if side == "candidate" else 0]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import SIDES, EmbeddingInit, Encoder, Side, WordWeights
+from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights
 from askonce.models.layers.functional import cosine
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
@@ -24,7 +24,7 @@ from askonce.text.vocabulary import UNK
 
 
 @MODELS.add("bag")
-class Bag(Encoder):
+class Bag(SidedEncoder):
     """Weighted word vectors, summed and compared by cosine; unknown words contribute nothing."""
 
     @dataclass(frozen=True)
@@ -53,13 +53,6 @@ class Bag(Encoder):
             nn.init.eye_(next(linear.parameters()))
         self.tables = None  # of each map, (V, D): all that encoding needs
         self.register_load_state_dict_post_hook(_discard_tables)  # type: ignore[no-untyped-call]
-
-    @property
-    def sides(self) -> tuple[Side, ...]:
-        return SIDES[: self.config.sides]
-
-    def encode(self, batch: Batch) -> Tensor:
-        return self.encode_side(batch, "query")  # (B, D)
 
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
         row = -1 if side == "candidate" else 0

@@ -115,7 +115,7 @@ class Matcher(nn.Module, ABC):
 
     @property
     def scores_many(self) -> bool:
-        """Whether ``score_many`` is there, as quicker than pairs are."""
+        """Whether the model has ``score_many``, a faster way than scoring pairs."""
         return False
 
     def score_many(self, query: TokenIds, candidates: Sequence[TokenIds]) -> Tensor:
@@ -179,3 +179,17 @@ class Encoder(Matcher):
 
     def candidate_key(self, vectors: Tensor) -> Tensor:
         return nn.functional.normalize(vectors, dim=-1)  # (B, K)
+
+
+class SidedEncoder(Encoder):
+    """An Encoder with one map for all texts, or one each for questions and answers (``sides``)."""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return SIDES[: self.config.sides]
+
+    def encode(self, batch: Batch) -> Tensor:
+        return self.encode_side(batch, "query")  # (B, D)
+
+    @abstractmethod
+    def encode_side(self, batch: Batch, side: Side) -> Tensor: ...

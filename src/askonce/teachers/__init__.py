@@ -1,21 +1,5 @@
 """Teachers: sentence encoders that give the space, and the cache of what they have read."""
 
-from askonce.teachers.cache import VectorCache
-from askonce.teachers.teacher import (
-    MINILM,
-    STARTER,
-    CachedTeacher,
-    Teacher,
-    TeacherRecord,
-    load_teacher,
-)
+from askonce.teachers.teacher import MINILM, STARTER, CachedTeacher, Teacher, load_teacher
 
-__all__ = [
-    "MINILM",
-    "STARTER",
-    "CachedTeacher",
-    "Teacher",
-    "TeacherRecord",
-    "VectorCache",
-    "load_teacher",
-]
+__all__ = ["MINILM", "STARTER", "CachedTeacher", "Teacher", "load_teacher"]

@@ -12,7 +12,7 @@ MINILM = "all-MiniLM-L6-v2"
 
 
 def load_transformers(extra_for: str) -> Any:  # noqa: ANN401 - an optional package
-    """The package without its messages; it would warn of the new head, which is intended."""
+    """The package with its messages off: it would warn of the new head, which is intended."""
     try:
         package: Any = importlib.import_module("transformers")
     except ImportError:

@@ -157,7 +157,7 @@ def average_precision(labels: np.ndarray, probabilities: np.ndarray) -> float:
 
 
 def best_threshold(labels: np.ndarray, probabilities: np.ndarray) -> float:
-    """The probability from which on pairs are called the same, by F1."""
+    """The threshold of the probability with the best F1."""
     from sklearn.metrics import precision_recall_curve
 
     precision, recall, thresholds = precision_recall_curve(labels, probabilities)

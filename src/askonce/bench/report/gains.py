@@ -1,7 +1,8 @@
 """What you would have had, and what you get: the row that `askonce train` would serve.
 
 On a benchmark the row is chosen as on an archive: rows that need less come first, and a later one
-serves only if it gains on dev by more than its standard error. A trained archive says itself.
+serves only if it gains on dev by more than its standard error. That of a trained archive is in its
+manifest.
 """
 
 from collections.abc import Mapping, Sequence

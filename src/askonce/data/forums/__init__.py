@@ -59,12 +59,14 @@ def converted_dump(
     source: Source,
     what: str,
     tables: tuple[str, ...],
-    learn: Callable[[SqlRow], None],
-    convert: Callable[[SqlRow], Iterable[Record]],
+    known: T,
+    learn: Callable[[T, SqlRow], None],
+    convert: Callable[[T, Source, SqlRow], Iterable[Record]],
 ) -> Iterator[Record]:
     """The posts and links of an SQL dump, which is read twice: first to learn, then to convert.
 
-    Tables are named without the prefix that a forum was installed with.
+    ``known`` is what is learnt, such as the names of users. Tables are named without the prefix
+    that a forum was installed with.
     """
 
     def rows() -> Iterator[SqlRow | DataError]:
@@ -78,12 +80,12 @@ def converted_dump(
     learnt = 0
     for row in rows():
         if not isinstance(row, DataError):
-            learn(row)
+            learn(known, row)
             learnt += 1
     if not learnt:
         names = ", ".join(tables)
         raise AskonceError(f"{path.name}: expected {what}; found no rows of the tables {names}")
-    yield from converted(rows(), convert)
+    yield from converted(rows(), lambda row: convert(known, source, row))
 
 
 def by_id(items: Iterable[formats.Record | DataError]) -> dict[object, Mapping[str, Any]]:

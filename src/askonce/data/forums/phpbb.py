@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from html import unescape
 
 from askonce.data import formats
@@ -35,10 +34,7 @@ def read(source: Source) -> Iterator[Record]:
     Quotations and BBCode are left out, as are posts that are not approved. The dump is read twice,
     first for topics and names. ``site`` is the forum's address, for links.
     """
-    known = _Known()
-    yield from converted_dump(
-        source, _WHAT, _TABLES, partial(_learn, known), partial(_posts, known, source)
-    )
+    yield from converted_dump(source, _WHAT, _TABLES, _Known(), _learn, _posts)
 
 
 def _learn(known: _Known, row: SqlRow) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 
 from askonce.data.formats.posts import text_and_html
 from askonce.data.formats.sources import display_name, web_address
@@ -30,10 +29,7 @@ def read(source: Source) -> Iterator[Record]:
     The dump is read twice, first for names and accepted answers. A question that is closed by
     another one is its duplicate. ``site`` is the forum's address, for links.
     """
-    known = _Known()
-    yield from converted_dump(
-        source, _WHAT, _TABLES, partial(_learn, known), partial(_posts, known, source)
-    )
+    yield from converted_dump(source, _WHAT, _TABLES, _Known(), _learn, _posts)
 
 
 def _learn(known: _Known, row: SqlRow) -> None:

@@ -45,7 +45,7 @@ class PairTeacher:
 
     @cached_property
     def encoder(self) -> CrossEncoder:
-        """The tuned cross-encoder; tunes it if nobody did, or goes on where someone stopped."""
+        """The tuned cross-encoder; the first use tunes it, and an interrupted tuning resumes."""
         from filelock import FileLock
 
         encoder, folder = self._untuned, self.folder

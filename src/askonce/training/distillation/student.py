@@ -1,4 +1,4 @@
-"""A student learns to land where its teacher does, on texts without labels."""
+"""A student learns its teacher's vectors from texts without labels."""
 
 from collections.abc import Sequence
 from pathlib import Path
