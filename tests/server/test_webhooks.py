@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from askonce.cli.serving import run
 from askonce.engine import Engine
+from askonce.errors import AskonceError
 from askonce.server import Keys, ServerSettings
 from askonce.sync.events import Notifier
 from askonce.sync.http import Client, SyncError
@@ -168,6 +170,26 @@ def test_a_duplicate_and_a_first_answer_are_reported_once(engine):
     assert sent == 2 and kinds == ["likely_duplicate", "answered"]
     assert received[0]["original"]["id"] == "q002"
     assert received[-1]["question"]["id"] == "n1" and received[-1]["answer"]["id"] == "n2"
+
+
+def test_a_server_sends_events_while_it_runs(engine, monkeypatch, wait_until):
+    received = []
+
+    def answer(handler):
+        received.extend(
+            json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))["events"]
+        )
+        handler.reply(204)
+
+    with pytest.raises(AskonceError, match="ASKONCE_WEBHOOK_SECRET"):
+        run._notifying(engine, "https://forum.example/hook").__enter__()
+    monkeypatch.setenv("ASKONCE_WEBHOOK_SECRET", SECRET)
+    monkeypatch.setattr(run, "WEBHOOK_SECONDS", 0.01)
+    with serving(answer) as url, run._notifying(engine, url):
+        wait_until(lambda: engine.archive.position(f"webhook {url}") is not None)
+        engine.write([Post("n1", "Why do I keep getting punctures in my rear tyre?")])
+        wait_until(lambda: received)
+    assert [event["question"]["id"] for event in received] == ["n1"]
 
 
 def test_signatures_are_compared_whole():

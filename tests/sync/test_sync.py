@@ -13,7 +13,7 @@ from askonce.archive import Archive
 from askonce.data.forums import Source
 from askonce.files import write_atomic
 from askonce.sync import sync
-from askonce.sync.feeds import TOKEN_HEADERS
+from askonce.sync.feeds import TOKEN_HEADERS, Address, github_issues
 from askonce.sync.http import Client, SyncError
 from tests.sync.conftest import Forum, answer_for, serving, stored
 
@@ -251,6 +251,16 @@ def test_github_issues_and_comments_are_followed(archive):
         assert sync(archive, Source(), "github", url, client).added == 1
         client.close()
     assert archive.post("o/r#2-9").parent == "o/r#2"
+
+
+def test_the_page_of_a_repository_stands_for_its_address_in_the_api():
+    class Recorder(Client):
+        def get(self, url, *_):
+            return [], url
+
+    source = Address("https://github.com/o/r/", Source())
+    page = github_issues(Recorder(), source, {})
+    assert page.position["issues"]["tag"] == "https://api.github.com/repos/o/r/issues"
 
 
 def _issue(number):

@@ -5,6 +5,7 @@ page with the position after it. Pages are asked for by change time: what moves 
 again, and nothing is skipped.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from askonce.sync.http import Client, Gone, SyncError
 
 Position = dict[str, Any]
 LIMIT = 100  # items per page
+_GITHUB_PAGE = re.compile(r"^https://(?:www\.)?github\.com/")
 
 
 @dataclass
@@ -92,14 +94,18 @@ def _after(position: Position, latest: str, more: bool, tag: str | None) -> Posi
 
 
 def github_issues(client: Client, address: Address, position: Position) -> Page:
-    """Issues, then comments, of ``https://api.github.com/repos/OWNER/NAME`` by change time."""
+    """Issues, then comments, of ``https://api.github.com/repos/OWNER/NAME`` by change time.
+
+    The address of the repository's page, ``https://github.com/OWNER/NAME``, will do too.
+    """
     part = position.get("part", "issues")
     own = position.get(part, {})
     path = "issues" if part == "issues" else "issues/comments"
     params = {"sort": "updated", "direction": "asc", "per_page": LIMIT, "page": own.get("page", 1)}
     params |= {"state": "all"} if part == "issues" else {}
     params |= {"since": own["since"]} if own.get("since") else {}
-    url = f"{address.url.rstrip('/')}/{path}"
+    base = _GITHUB_PAGE.sub("https://api.github.com/repos/", address.url.rstrip("/"))
+    url = f"{base}/{path}"
     items, tag = client.get(url, params, own.get("tag"))
     items, unchanged = (items or []), items is None
     if not isinstance(items, list):

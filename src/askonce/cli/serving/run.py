@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -210,17 +210,18 @@ def _notifying(engine: "Engine", url: str | None) -> Iterator[None]:
         raise AskonceError(f"--webhook needs an http:// address, and {WEBHOOK_SECRET} to sign with")
     stop = threading.Event()
     notifier = Notifier(engine, url, secret)
-    watching = threading.Thread(
-        target=notifier.watch,
-        args=(stop, WEBHOOK_SECONDS, lambda text: typer.echo(text, err=True)),
-        daemon=True,
-    )
+
+    def watch() -> None:
+        with closing(notifier.client):
+            notifier.watch(stop, WEBHOOK_SECONDS, lambda text: typer.echo(text, err=True))
+
+    watching = threading.Thread(target=watch, daemon=True)
     watching.start()
     try:
         yield
     finally:
         stop.set()
-        watching.join(1)
+        watching.join(5)
 
 
 class Messages:
