@@ -189,6 +189,7 @@ def desk(tmp_path_factory):
     )
     archive.close()
     more = ("--log-searches", "30", "--ask-url", "https://forum.example/ask?t={title}&b={body}")
+    more += ("--image-host", "images.example")
     with serving(folder, more=more, ASKONCE_API_KEY=MODERATOR) as address:
         yield address
 

@@ -49,10 +49,10 @@ def test_mark_dismiss_merge_undo(open_page, desk, trouble, picture):
 
     faq = page.get_by_label("Asked again and again: your real FAQ")
     assert "1 not marked yet" in faq.inner_text()  # nothing is marked here
-    page.get_by_label("At least this likely").select_option("0.9")
-    page.wait_for_url("**least=0.9**")
-    answer.wait_for()
-    assert page.evaluate("document.activeElement.tagName") == "SELECT"  # drawn anew, focus stays
+    page.get_by_label("At least this likely").focus()
+    with page.expect_response("**/api/moderation?least=0.9"):
+        page.keyboard.type("9")
+    page.locator("select:focus").wait_for()  # drawn anew, with the focus where it was
     page.goto(f"{desk}?view=moderate")  # from the keyboard alone: Mark, Merge, Not a duplicate
     page.locator(".desk-card").first.wait_for()
     for _ in range(3):
@@ -110,6 +110,31 @@ def test_a_new_question_is_handed_over_and_shows_in_the_insights(open_page, desk
     page.locator(".hit").first.wait_for()
     page.goto(f"{desk}?q=which+spare+tube")
     page.get_by_text("Pinned", exact=True).wait_for()
+
+
+def test_images_of_allowed_hosts_are_shown(open_page, desk, trouble):
+    hosts = ("images.example", "other.example")
+    pictures = "".join(f'<img src="https://{host}/a.svg" onerror="alert(1)">' for host in hosts)
+    post = {"id": "q9", "title": "What is this part?", "html": f"<p>Here: {pictures}</p>"}
+    headers = {"x-api-key": MODERATOR}
+    httpx.post(f"{desk}api/posts", json=post, headers=headers).raise_for_status()
+    try:
+        page = open_page(desk)
+        drawn = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+        page.route(
+            "https://images.example/**",
+            lambda route: route.fulfill(body=drawn, content_type="image/svg+xml"),
+        )
+        page.goto(f"{desk}?post=q9")
+        image = page.locator(".quoted img")  # one; the other is a link
+        image.wait_for()
+        assert image.get_attribute("src") == "https://images.example/a.svg"
+        assert image.get_attribute("loading") == "lazy"
+        assert image.get_attribute("onerror") is None
+        assert image.get_attribute("alt") == "Image"  # a link needs a name
+        assert page.locator(".quoted a").last.inner_text() == "Image"
+    finally:
+        httpx.delete(f"{desk}api/posts/q9", headers=headers)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

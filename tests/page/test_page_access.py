@@ -73,6 +73,9 @@ def test_nothing_is_wider_than_a_phone(open_page, modelled, screenshots):
         for width, height in (PHONE, SMALL):
             page.set_viewport_size({"width": width, "height": height})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        names = page.locator(".places a")
+        heights = names.evaluate_all("links => links.map((a) => a.scrollHeight)")
+        assert max(heights) <= 44, "a name in the menu is broken into lines"
 
 
 @pytest.mark.slow

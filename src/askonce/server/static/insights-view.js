@@ -102,7 +102,7 @@ function optionsForm(options) {
     el("h2", {}, "Synonyms and pinned results"),
     el("label", { for: synonymsId }, "Synonyms: words that mean the same, one group per line, such as “tyre, tire”"),
     synonyms,
-    el("label", { for: pinnedId }, "Pinned: “words of a question: ids of posts”, one per line, such as “flat tyre: q002”"),
+    el("label", { for: pinnedId }, "Pinned: “words of a question: ids of posts”, one per line, such as “flat tyre: q002”; the id is in the address of an open question"),
     pinned,
     el("button", { type: "submit", class: "primary" }, "Save"), status);
 }

@@ -57,7 +57,7 @@ function showImages(root, hosts) {
   for (const link of root.querySelectorAll("a.picture")) {
     const source = URL.canParse(/** @type {HTMLAnchorElement} */ (link).href) ? new URL(/** @type {HTMLAnchorElement} */ (link).href) : null;
     if (source?.protocol === "https:" && hosts.includes(source.host)) {
-      link.replaceChildren(el("img", { src: source.href, alt: (link.textContent ?? "").replace(/^Image(: )?/, ""),
+      link.replaceChildren(el("img", { src: source.href, alt: (link.textContent ?? "").replace(/^Image: /, ""),
         loading: "lazy", decoding: "async", referrerpolicy: "no-referrer" }));
     }
   }
