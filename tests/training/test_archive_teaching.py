@@ -2,6 +2,7 @@
 
 import zlib
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -270,14 +271,22 @@ def test_a_training_that_was_stopped_knows_what_was_read(tmp_path, teacher, monk
 
 
 @pytest.mark.parametrize("harmful", [False, True])
-def test_the_starter_serves_first_only_where_dev_gains(teacher, monkeypatch, harmful):
-    words = SmallTeacher(DIM, salt=1) if harmful else Synonyms(salt=1)
-    if harmful:
-        monkeypatch.setattr(words, "_sum", lambda text: np.array([zlib.crc32(text.encode()), 1.0]))
+def test_the_starter_serves_first_unless_it_does_harm(teacher, monkeypatch, harmful):
+    words, snapshot = Synonyms(salt=1), forum()
+    if harmful:  # BM25 knows everything, and the vectors of texts say nothing
+        monkeypatch.setattr(
+            words,
+            "_sum",
+            lambda text: np.random.default_rng(zlib.crc32(text.encode())).normal(size=DIM),
+        )
+        known = {
+            name: replace(post, title=post.title.replace("how x", "please "))
+            for name, post in snapshot.questions.items()
+        }
+        snapshot = replace(snapshot, questions=known)
     monkeypatch.setattr(preparing, "SentenceKeys", lambda name: SentenceKeys(words))
-    serving = first_servings(prepare(forum(), TrainOptions(tasks=("questions",)), ignore))[
-        "questions"
-    ]
+    prepared = prepare(snapshot, TrainOptions(tasks=("questions",)), ignore)
+    serving = first_servings(prepared)["questions"]
     assert serving.encoder == (None if harmful else "sentence:starter")
     assert serving.weights.keys() == ({BM25} if harmful else serving.weights.keys() | {VECTORS})
 
@@ -367,11 +376,23 @@ def test_what_fits_the_time_is_read_and_all_systems_are_measured_on_it(
     assert no_text_twice(teacher)
 
 
+def test_systems_are_compared_by_the_questions_that_were_read(tmp_path, teacher, monkeypatch):
+    slow(monkeypatch, chunks=2)
+    monkeypatch.setattr(teaching, "COMPARED", 3)
+    monkeypatch.setattr(teaching, "MIN_COMPARED", 3)
+    options = TrainOptions(tasks=("questions",))
+    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
+    assert serving.teacher.tried
+    assert all(3 <= serving.queries[split] < 12 for split in ("dev", "test"))
+    assert "vectors" in serving.figures["dev"]
+
+
 def test_a_teacher_without_time_is_named_as_not_tried(tmp_path, teacher, monkeypatch):
     slow(monkeypatch, chunks=1, size=4)
     options = TrainOptions(tasks=("questions",))
     serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
     assert serving.teacher == TeacherReading("minilm", 4, 2 * TOPICS, tried=False)
+    assert serving.encoder in (None, "sentence:starter")  # whose space is not this teacher's
     assert not any("minilm" in name or "adapter" in name for name in serving.figures["dev"])
     assert len(teacher.read) == 4
 

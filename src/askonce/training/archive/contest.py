@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from askonce.archive import Snapshot
-from askonce.ranking.manifest import Serving, TeacherReading
+from askonce.ranking.manifest import SENTENCE, Serving, TeacherReading
+from askonce.teachers import STARTER
 from askonce.training.archive.candidates.encoders import (
     TrainedEncoder,
     encode_posts,
@@ -48,7 +49,8 @@ class TaskContest:
         reading = teacher.reading(run.task) if teacher else None
         task = teacher.known(run.task) if teacher and reading and reading.tried else run.task
         splits = {split: HeldOut.of(task, split) for split in ("dev", "test")}
-        return cls(run, task, reading, splits, EncoderComparison(splits, select_bm25(splits)))
+        comparison = EncoderComparison(splits, select_bm25(splits), task.labels == "titles")
+        return cls(run, task, reading, splits, comparison)
 
     def teach(self, model: str | None) -> None:
         """Try the teacher as it comes, its adapters, and the student of the best of these.
@@ -106,11 +108,18 @@ class TaskContest:
                 labels=self.task.labels,
                 figures=selected.figures() | _quality(calibrated),
                 intervals=selected.intervals(self.splits),
-                queries={name: len(pools) for name, pools in self.task.dataset.splits.items()},
+                queries={name: len(queries) for name, queries in self.task.queries.items()},
                 history=self._history(selected, pair),
                 teacher=self.reading,
             )
-        return replace(serving, seconds=round(self.seconds, 1))
+        return self._with_teacher(replace(serving, seconds=round(self.seconds, 1)))
+
+    def _with_teacher(self, serving: Serving) -> Serving:
+        """Let a teacher that had no time to be compared read beside the starter in service."""
+        teacher, starter = self.run.teacher, f"{SENTENCE}{STARTER}"
+        if teacher is None or teacher.starter is None or serving.encoder != starter:
+            return serving
+        return replace(serving, encoder=teacher.location, fast=starter)
 
     def _add(self, encoders: Iterable[TrainedEncoder]) -> None:
         for encoder in encoders:

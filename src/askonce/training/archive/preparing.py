@@ -13,7 +13,11 @@ from askonce.models.base import Encoder
 from askonce.ranking.manifest import SENTENCE, Serving, TaskName
 from askonce.teachers import MINILM, STARTER, CachedTeacher, load_teacher
 from askonce.training.archive.candidates.task_training import Clock
-from askonce.training.archive.candidates.teaching import default_teacher, starter_serving
+from askonce.training.archive.candidates.teaching import (
+    default_teacher,
+    starter_serving,
+    usual_weight,
+)
 from askonce.training.archive.selection.compare import select_bm25, select_encoder
 from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels
@@ -75,7 +79,8 @@ def _first_serving(name: TaskName, task: ArchiveTask) -> Serving:
     dev, coder = HeldOut.of(task, "dev"), SentenceKeys(STARTER)
     splits = {"dev": replace(dev, queries=dev.queries[:FIRST_QUESTIONS])}
     keys = coder.candidate_keys(task.posts[: task.seen["dev"]])  # (N, K)
-    starter = EncodedPosts(STARTER, f"{SENTENCE}{STARTER}", coder, keys)
+    usual = usual_weight(None)
+    starter = EncodedPosts(STARTER, f"{SENTENCE}{STARTER}", coder, keys, usual_weight=usual)
     selected = select_encoder(splits, select_bm25(splits), [starter])
     if selected.encoder is None:
         return Serving()

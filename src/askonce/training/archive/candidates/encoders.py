@@ -24,7 +24,7 @@ from askonce.training.archive.candidates.task_training import (
     question_count,
     train_model,
 )
-from askonce.training.archive.candidates.teaching import ArchiveTeacher
+from askonce.training.archive.candidates.teaching import ArchiveTeacher, usual_weight
 from askonce.training.archive.selection.held_out import EncodedPosts
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.fine_tuning import Outcome
@@ -107,7 +107,8 @@ def encode_posts(run: TaskTraining, task: ArchiveTask, encoder: TrainedEncoder) 
     name = encoder.name if encoder.task in (None, run.name) else f"{encoder.name} of {encoder.task}"
     run.say(f"measuring {name}")
     keys = encoder.coder.candidate_keys(task.posts)  # (N, K)
-    return EncodedPosts(name, encoder.location, encoder.coder, keys, encoder.teacher)
+    usual = usual_weight(encoder.teacher) if encoder.task is None else None
+    return EncodedPosts(name, encoder.location, encoder.coder, keys, encoder.teacher, usual)
 
 
 def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[TrainedEncoder]:

@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from askonce.archive import Snapshot
+from askonce.data.benchmarks.pools import stable_hash
 from askonce.files import write_atomic
 from askonce.ranking.manifest import SENTENCE, Serving, TaskName, TeacherReading
 from askonce.ranking.stages import BM25, VECTORS
@@ -15,12 +16,15 @@ from askonce.teachers import MINILM, STARTER, CachedTeacher
 from askonce.teachers.cache import text_key
 from askonce.teachers.starter import Starter, load_starter
 from askonce.training.archive.selection.calibrate import asked_sample, prior
+from askonce.training.archive.tasks.labels import LabelledQuery
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.events import OnEvent, Reading
 from askonce.types import Dataset, Pool, Post, candidates
 
 TEACHER_WEIGHT, STARTER_WEIGHT = 3.0, 2.0  # beside BM25, by ``fit_priors``
 READ_TOGETHER = 256  # texts between two looks at the clock
+COMPARED = 300  # questions of dev, and of test, that are read first
+MIN_COMPARED = 100  # that must be read to compare by, or all where there are fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +53,27 @@ class ArchiveTeacher:
     def reading(self, task: ArchiveTask) -> TeacherReading:
         """What is known of a task's posts, and whether that is enough to measure by."""
         read = sum(post.text not in self.unread for post in task.posts)
-        tried = self.unread.isdisjoint(_held_out(task))
+        counts = [
+            (sum(map(self._reads_all, task.queries[split])), len(task.queries[split]))
+            for split in ("dev", "test")
+        ]
+        tried = all(known >= min(count, MIN_COMPARED) for known, count in counts)
         return TeacherReading(self.name, read, len(task.posts), tried)
 
     def known(self, task: ArchiveTask) -> ArchiveTask:
-        """The task without posts that the teacher has not read."""
+        """The task without posts and questions of dev and test that the teacher has not read."""
         if not self.unread:
             return task
         posts = [post for post in task.posts if self._reads(post)]
         seen = {split: sum(map(self._reads, task.posts[:n])) for split, n in task.seen.items()}
-        return replace(task, posts=posts, seen=seen)
+        queries, asked = (
+            {
+                split: own if split == "train" else tuple(filter(self._reads_all, own))
+                for split, own in questions.items()
+            }
+            for questions in (task.queries, task.asked)
+        )
+        return replace(task, posts=posts, seen=seen, queries=queries, asked=asked)
 
     def pools(self, dataset: Dataset) -> Dataset:
         """Train and dev without texts that the teacher has not read.
@@ -85,6 +100,10 @@ class ArchiveTeacher:
     def _reads(self, post: Post) -> bool:
         return post.text not in self.unread
 
+    def _reads_all(self, query: LabelledQuery) -> bool:
+        """Whether the teacher has read a question and what is right for it."""
+        return all(map(self._reads, (query.query, *query.right)))
+
 
 def default_teacher() -> str | None:
     """MiniLM where its extra is installed; neither package is imported."""
@@ -98,16 +117,19 @@ def reading_order(
     names: Iterable[TaskName],
     texts: Sequence[str],
 ) -> Iterator[str]:
-    """What a teacher reads: dev and test, then labels, then all posts.
+    """What a teacher reads: enough of dev and test to compare by, then three things in turn.
 
-    The posts as the archive has them are read too, so that an engine finds all vectors in the
-    cache. ``names`` are the tasks to serve, with or without labels. ``texts``, for a student, are
-    read in turn with the posts that follow those of dev and test.
+    These are all posts, beginning with those that dev and test may find; the labels of train; and
+    ``texts``, for a student. The posts as the archive has them are read too, so that an engine
+    finds all vectors in the cache. ``names`` are the tasks to serve, with or without labels.
     """
-    held_out = chain.from_iterable(map(_held_out, tasks.values()))
-    posts = _in_order(tasks.values(), archive, names)
-    in_turn = chain.from_iterable(zip_longest(posts, texts))
-    return (text for text in chain(held_out, in_turn) if text is not None)
+    own = list(tasks.values())
+    counts = (MIN_COMPARED, COMPARED)  # the least of all tasks first
+    first = chain.from_iterable(_held_out(task, count) for count in counts for task in own)
+    rest = chain.from_iterable(map(_held_out, own))
+    posts = chain(rest, _posts(own, archive, names))
+    in_turn = chain.from_iterable(zip_longest(posts, _labels(own), texts))
+    return (text for text in chain(first, in_turn) if text is not None)
 
 
 def read_archive(
@@ -159,31 +181,41 @@ def unlabelled(
     )
 
 
+def usual_weight(teacher: str | None) -> float:
+    """The weight beside BM25 of a teacher, or of the starter, where no label tells."""
+    return STARTER_WEIGHT if teacher is None else TEACHER_WEIGHT
+
+
 def starter_serving(name: TaskName) -> Serving:
     calibration = prior(STARTER) if name == "questions" else None
     weights = {BM25: 1.0, VECTORS: STARTER_WEIGHT}
     return Serving(f"{SENTENCE}{STARTER}", weights=weights, calibration=calibration)
 
 
-def _in_order(
-    tasks: Iterable[ArchiveTask], archive: Snapshot, names: Iterable[TaskName]
+def _labels(tasks: Iterable[ArchiveTask]) -> Iterator[str]:
+    for task in tasks:
+        for pool in task.dataset.role("train"):
+            yield from (post.text for post in (pool.query, *pool.positives))
+
+
+def _posts(
+    tasks: Sequence[ArchiveTask], archive: Snapshot, names: Iterable[TaskName]
 ) -> Iterator[str]:
-    tasks = list(tasks)
     for task in tasks:
         for split in ("dev", "test"):
             yield from (post.text for post in candidates(task.dataset.split(split)))
     for task in tasks:
-        train = task.dataset.role("train")
-        labelled = chain.from_iterable((pool.query, *pool.positives) for pool in train)
-        for post in chain(labelled, candidates(train), task.posts):
+        for post in chain(candidates(task.dataset.role("train")), task.posts):
             yield post.text
     everything = {"questions": archive.questions, "answers": archive.answers}
     for name in names:
         yield from (post.text for post in everything[name].values())
 
 
-def _held_out(task: ArchiveTask) -> Iterator[str]:
-    """The texts without which dev and test cannot be measured."""
+def _held_out(task: ArchiveTask, count: int | None = None) -> Iterator[str]:
+    """The texts of dev and test: all, or of so many questions in an order that says nothing."""
     for split in ("dev", "test"):
-        for query in chain(task.queries[split], asked_sample(task, split)):
-            yield from (post.text for post in (query.query, *query.right))
+        for queries in (task.queries[split], asked_sample(task, split)):
+            chosen = sorted(queries, key=lambda query: stable_hash(query.query.id))[:count]
+            for query in chosen:
+                yield from (post.text for post in (query.query, *query.right))

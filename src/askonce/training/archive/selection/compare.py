@@ -23,6 +23,7 @@ from askonce.types import Post
 WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)  # of a new stage beside those before it
 HOW: tuple[How, ...] = ("zscore", "reciprocal")
 BOOTSTRAP = 2000  # samples of the questions
+ROUNDING = 1 + 1e-6  # where a single question rose, the rise and its error are equal
 
 Splits = Mapping[str, HeldOut]  # "dev" and "test"
 Metrics = Mapping[str, Mapping[str, float]]  # of each split
@@ -85,7 +86,9 @@ def select_bm25(splits: Splits) -> Selected:
 def select_encoder(splits: Splits, bm25: Selected, encoders: Iterable[EncodedPosts]) -> Selected:
     """BM25 alone, or an encoder alone or beside it; each must gain on what would serve without it.
 
-    Encoders are compared in their order, so an earlier one serves unless dev can tell them apart.
+    An encoder with a usual weight, which needs no labels, serves with it beside BM25 unless dev
+    shows that it does harm: a small dev set tells little. Encoders are compared in their order, so
+    an earlier one serves unless dev can tell them apart.
     """
     comparison = EncoderComparison(splits, bm25)
     for encoder in encoders:
@@ -95,14 +98,25 @@ def select_encoder(splits: Splits, bm25: Selected, encoders: Iterable[EncodedPos
 
 @dataclass
 class EncoderComparison:
-    """Encoders one by one, each against what would serve without it."""
+    """Encoders one by one, each against what would serve without it.
+
+    With ``proxy``, the labels only stand in for marks, as titles and bodies do for duplicates. They
+    flatter BM25, since a body repeats its title: they are no evidence against an encoder that
+    needs no labels, and others must gain on BM25 as well.
+    """
 
     splits: Splits
     bm25: Selected
+    proxy: bool = False
     _tried: "dict[str, _Tried]" = field(default_factory=dict)
 
     def add(self, encoder: EncodedPosts) -> None:
-        self._tried[encoder.name] = _try_encoder(self.splits, self._best, encoder)
+        before = self._best
+        tried = _try_encoder(self.splits, before, encoder, self.proxy)
+        if self.proxy and before.encoder is not None and tried.gained:
+            over_bm25 = _gains(self.splits["dev"].queries, tried.served, self.bm25.served)
+            tried = replace(tried, gained=over_bm25)
+        self._tried[encoder.name] = tried
 
     @property
     def best(self) -> EncodedPosts | None:
@@ -162,7 +176,9 @@ def _systems(tried: Mapping[str, _Tried], selected: EncodedPosts | None) -> dict
     return systems
 
 
-def _try_encoder(splits: Splits, before: "Selected | _Tried", encoder: EncodedPosts) -> _Tried:
+def _try_encoder(
+    splits: Splits, before: "Selected | _Tried", encoder: EncodedPosts, proxy: bool = False
+) -> _Tried:
     serving = Serving(weights={BM25: 1.0, VECTORS: 1.0})
     candidates = {
         name: split.find(split.pipeline(serving, encoder), split.queries)
@@ -173,7 +189,22 @@ def _try_encoder(splits: Splits, before: "Selected | _Tried", encoder: EncodedPo
     dev = splits["dev"].queries
     fusion, gained = select(dev, before.served.rankings["dev"], candidates["dev"], [alone, *both])
     vectors, served = (_measure(splits, one, candidates) for one in (alone, fusion))
+    if not gained and encoder.usual_weight is not None and before.encoder is None:
+        usual = Fusion(weights={BM25: 1.0, VECTORS: encoder.usual_weight})
+        measured = _measure(splits, usual, candidates)
+        if proxy or not _gains(dev, before.served, measured):
+            served, gained = measured, True
     return _Tried(encoder, vectors, served, gained)
+
+
+def _gains(queries: Sequence[LabelledQuery], new: Measured, base: Measured) -> bool:
+    """Whether one order gains on another, on dev."""
+    right = [query.right_ids for query in queries]
+    values, before = (
+        np.array(list(map(average_precision, one.rankings["dev"], right)))  # (Q,)
+        for one in (new, base)
+    )
+    return gains(values, before)
 
 
 def longest_list(dev: HeldOut, first: Selected) -> tuple[str, list[Post]]:
@@ -248,7 +279,7 @@ def gains(values: np.ndarray, base: np.ndarray) -> bool:
     """Whether the mean rose by more than its standard error: chance on a small dev is no gain."""
     rise = values - base
     error = rise.std(ddof=1) / np.sqrt(len(rise)) if len(rise) > 1 else np.inf
-    return bool(rise.mean() > error)
+    return bool(rise.mean() > ROUNDING * error)
 
 
 def figures(queries: Sequence[LabelledQuery], rankings: Sequence[Ranked]) -> dict[str, float]:

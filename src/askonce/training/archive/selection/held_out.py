@@ -29,6 +29,8 @@ class EncodedPosts:
     coder: KeyEncoder
     keys: np.ndarray  # (N, K)
     teacher: str | None = None  # whose space the keys are in
+    # beside BM25, where no label tells; None for an encoder that has learnt from labels
+    usual_weight: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
