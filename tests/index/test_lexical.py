@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from askonce.errors import AskonceError
 from askonce.index.base import IndexDamaged
 from askonce.index.lexical import LexicalIndex
+from askonce.index.stems import Stems
 from askonce.types import Pool, Post
 
 POSTS = [
@@ -231,3 +232,11 @@ def test_what_a_crash_left_of_a_commit_is_no_hindrance(tmp_path):
     assert [hit.id for hit in index.search("red")] == ["a", "b"]
     index.remove(["a"])
     assert [hit.id for hit in index.search("red")] == ["b"]
+
+
+def test_each_distinct_word_of_a_text_has_its_stem():
+    stems = Stems()
+    first = stems.pairs("Policies and policy and POLICIES")
+    assert list(first) == [("policies", "polici"), ("and", "and"), ("policy", "polici")]
+    assert stems.pairs("a policy")[1] is first[2]  # shared, so that many texts take little memory
+    assert stems("policies and policies") == ["polici", "and", "polici"]

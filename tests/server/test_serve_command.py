@@ -144,3 +144,18 @@ def test_the_server_starts_without_loading_torch():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
+
+
+def test_threads_keep_freed_memory_where_the_c_library_can(monkeypatch):
+    options = {}
+
+    class Glibc:
+        def mallopt(self, option, size):
+            options[option] = size
+            return 1
+
+    monkeypatch.setattr(serving.ctypes, "CDLL", lambda name: Glibc())
+    assert serving.keep_freed_memory()
+    assert options == serving.MALLOC_OPTIONS
+    monkeypatch.setattr(serving.ctypes, "CDLL", lambda name: object())  # musl has no mallopt
+    assert not serving.keep_freed_memory()

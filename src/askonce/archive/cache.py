@@ -57,8 +57,8 @@ class PostCache:
     def posts(self, ids: Sequence[str], html: bool = True) -> dict[str, Post]:
         """Those of these posts that exist, by id; always with HTML."""
         contents = self._contents
-        known = ((name, contents.posts.get(name)) for name in ids)
-        posts = {name: post for name, post in known if post is not None}
+        known = contents.posts.get
+        posts = {name: post for name in ids if (post := known(name)) is not None}
         if len(posts) < len(ids) and (missing := [name for name in ids if name not in posts]):
             read = self._archive.posts(missing)
             self._add(contents, read)

@@ -138,11 +138,10 @@ def originals(
     ids: Sequence[str], duplicates_of: Callable[[Sequence[str]], Mapping[str, str]]
 ) -> Mapping[str, str]:
     ends = {question: question for question in ids}
-    seen = {question: {question} for question in ids}
-    moving = set(ids)
-    while moving:
-        targets = duplicates_of(sorted({ends[question] for question in moving}))
-        moving = {q for q in moving if targets.get(ends[q], q) not in seen[q]}
+    seen: dict[str, set[str]] = {}  # the way of each question that has moved
+    moving = list(ends)
+    while moving and (targets := duplicates_of(sorted({ends[question] for question in moving}))):
+        moving = [q for q in moving if targets.get(ends[q], q) not in seen.setdefault(q, {q})]
         for question in moving:
             ends[question] = targets[ends[question]]
             seen[question].add(ends[question])

@@ -32,7 +32,7 @@ def explain(search: Search, question: str, post: Post, ranked: Ranked) -> Why:
             for ranker in _rankers(search)
             for part in ranker.explain(question, post).words
         ],
-        shared=shared_words(post.text, content_stems(question, stemmer), stemmer),
+        shared=shared_words([post.text], content_stems(question, stemmer), stemmer),
     )
 
 

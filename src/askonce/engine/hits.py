@@ -11,6 +11,7 @@ from askonce.index.base import Terms
 from askonce.ranking.calibration import QueryWords, content_stems, same_title
 from askonce.ranking.pipeline import Search
 from askonce.ranking.stages import Ranked
+from askonce.text.cache import TextCache
 from askonce.text.sanitise import safe_html
 from askonce.types import Origin, Post
 
@@ -18,6 +19,9 @@ T = TypeVar("T")
 SPARE = 10  # ranks beyond those shown, for results that were deleted meanwhile
 NEAR = 20  # similar questions whose answers become candidates
 EXCERPT_CHARS = 240
+HTML_CHARACTERS = 16_000_000  # of answers whose sanitised HTML is known
+
+_shown_html = TextCache(safe_html, HTML_CHARACTERS)
 
 
 def read_questions(cache: PostCache, ranked: Sequence[Ranked], best: int) -> None:
@@ -117,7 +121,7 @@ def similar_hits(
                 tags=post.tags,
                 created=post.created,
                 stages=ranked.parts(ranks[0]),
-                words=shared_words(f"{post.text}\n{best.title}", query.stems, terms),
+                words=shared_words([post.text, best.title], query.stems, terms),
                 **post.source,
             )
         )
@@ -207,13 +211,13 @@ def answer_hits(
             thread=one.thread,
             thread_title=titles.get(one.thread, one.question).title,
             text=one.post.text,
-            html=safe_html(one.post.html),
+            html=_shown_html(one.post.html),
             score=one.score,
             votes=one.post.score,
             accepted=one.post.accepted,
             created=one.post.created,
             stages=_stages(ranked, one),
-            words=shared_words(one.post.text, stems, terms),
+            words=shared_words([one.post.text], stems, terms),
             **_source(one.post, one.question),
         )
         for one in chosen
@@ -273,9 +277,10 @@ def _source(answer: Post, question: Post) -> Origin:
     return source
 
 
-def shared_words(text: str, stems: frozenset[str], terms: Terms) -> list[str]:
-    """The words of a text with one of these stems, each once, in order of appearance."""
-    return list(dict.fromkeys(word for word, stem in terms.pairs(text) if stem in stems))
+def shared_words(texts: Sequence[str], stems: frozenset[str], terms: Terms) -> list[str]:
+    """The words of texts with one of these stems, each once, in order of appearance."""
+    words = [word for text in texts for word, stem in terms.pairs(text) if stem in stems]
+    return list(dict.fromkeys(words))
 
 
 def excerpt(text: str) -> str:

@@ -1,6 +1,6 @@
 """The contract of indexes: add posts, remove them, search them, and record how far they follow."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -91,8 +91,9 @@ class Terms(Protocol):
 
     def __call__(self, text: str) -> list[str]: ...
 
-    def pairs(self, text: str) -> list[tuple[str, str]]:
-        """Each word with its stem."""
+    @property
+    def pairs(self) -> Callable[[str], Sequence[tuple[str, str]]]:
+        """Each distinct word of a text with its stem, in order of appearance."""
 
 
 class WordIndex(Index, Protocol):
@@ -129,7 +130,8 @@ class KeyIndex(Index, Protocol):
 
 def best_first(hits: Iterable[Hit]) -> list[Hit]:
     """Hits by falling score; equal scores are ordered by id."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+    order = sorted([(-score, post_id) for post_id, score in hits])
+    return [Hit(post_id, -score) for score, post_id in order]
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

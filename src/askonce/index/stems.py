@@ -1,11 +1,17 @@
 """The stemmed words of a text, as indexes know them."""
 
+from collections.abc import Sequence
+
 import tantivy
 
+from askonce.text.cache import TextCache
 from askonce.text.tokenise import TOKENISERS
 from askonce.types import TokeniserName
 
-CACHED = 100_000  # words, about 10 MB
+CACHED = 100_000  # words, about 20 MB
+CACHED_CHARACTERS = 16_000_000  # of texts whose words are known, about 40 MB
+
+WordAndStem = tuple[str, str]
 
 
 class Stems:
@@ -20,21 +26,24 @@ class Stems:
             .build()
         )
 
-        self._stems: dict[str, str] = {}  # of words seen lately
+        self._words: dict[str, WordAndStem] = {}  # seen lately
+        self.pairs = TextCache(self._distinct, CACHED_CHARACTERS)
 
     def __call__(self, text: str) -> list[str]:
-        return self._stemmed(self.tokenise(text))
+        return [stem for _, stem in self._stemmed(self.tokenise(text))]
 
-    def pairs(self, text: str) -> list[tuple[str, str]]:
-        words = self.tokenise(text)
-        return list(zip(words, self._stemmed(words), strict=True))
+    def _distinct(self, text: str) -> Sequence[WordAndStem]:
+        return tuple(self._stemmed(list(dict.fromkeys(self.tokenise(text)))))
 
-    def _stemmed(self, words: list[str]) -> list[str]:
-        known = [self._stems.get(word) for word in words]
+    def _stemmed(self, words: list[str]) -> list[WordAndStem]:
+        """Each word with its stem; equal words share one pair, so that texts take little memory."""
+        known = [self._words.get(word) for word in words]
         if None not in known:
-            return [stem for stem in known if stem is not None]
-        stems = list(self.analyser.analyze(" ".join(words)))
-        if len(self._stems) + len(words) > CACHED:
-            self._stems.clear()
-        self._stems.update(zip(words, stems, strict=True))
-        return stems
+            return [pair for pair in known if pair is not None]
+        if len(self._words) + len(words) > CACHED:
+            self._words.clear()
+        stems = self.analyser.analyze(" ".join(words))
+        return [
+            self._words.setdefault(word, (word, stem))
+            for word, stem in zip(words, stems, strict=True)
+        ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from askonce.index.base import Terms
 from askonce.ranking.stages import PAIR, Ranked
+from askonce.text.cache import TextCache
 from askonce.text.stopwords import STOPWORDS
 from askonce.text.tokenise import tokenise
 from askonce.types import Post
@@ -18,6 +19,7 @@ SAME_TITLE = 0.5  # the least probability of a question with the same title
 COPY = 0.9  # unmarked candidates above this overlap are not used as negatives
 BINS = 10
 RIDGE = 0.1  # penalty on slopes
+LINE_CHARACTERS = 2_000_000  # of titles and questions whose words are known, about 30 MB
 CLAIMS_RIGHT = 0.5  # least share of claims that are right, where unmarked duplicates count as wrong
 FALSE_CLAIMS = 0.05  # greatest share of questions without a marked duplicate that are claimed
 ALWAYS_CLOSE = 0.95  # share of questions of the archive's kind that get results without a request
@@ -89,8 +91,11 @@ class QueryWords:
 
 def same_title(text: str, title: str) -> bool:
     """Whether the first line of a question is a post's title, but for case and punctuation."""
-    words = tokenise(title)
-    return bool(words) and words == tokenise(text.partition("\n")[0])
+    words = _line_words(title)
+    return bool(words) and words == _line_words(text.partition("\n")[0])
+
+
+_line_words = TextCache(tokenise, LINE_CHARACTERS, longest=500)
 
 
 @dataclass(frozen=True, eq=False)

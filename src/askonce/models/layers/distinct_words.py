@@ -30,9 +30,14 @@ class DistinctWords:
 
     @classmethod
     def of(cls, texts: Sequence[TokenIds], device: torch.device | str) -> "DistinctWords":
-        words = [codes_of(text) for text in texts]
-        codes, rows = np.unique(np.concatenate(words), return_inverse=True)
-        return cls(codes, rows, np.fromiter(map(len, words), np.int64, len(words)), device)
+        parts = [
+            part
+            for text in texts
+            for part in ((text.title, text.body) if text.length else (_EMPTY,))
+        ]
+        lengths = np.fromiter((text.length or 1 for text in texts), np.int64, len(texts))
+        codes, rows = np.unique(np.concatenate(parts), return_inverse=True)
+        return cls(codes, rows, lengths, device)
 
     @cached_property
     def texts(self) -> np.ndarray:

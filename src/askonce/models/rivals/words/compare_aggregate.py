@@ -136,27 +136,21 @@ class CompareAggregate(PairMatcher):
         """Maximum (C, W·D) of each filter over the windows of each text.
 
         A filter is a sum over the words of its window, at offsets such as -1, 0, 1. So each word
-        (U, D) is multiplied with the weights of each offset once, and the windows only add up. The
-        filters that have an offset are the widest ones, which stand last.
+        (U, D) is multiplied with the weights of each offset of each filter once, P in all, and the
+        windows only add up.
         """
         compared = F.pad(compared, (0, 0, 0, 1))  # (U+1, D), the last word is outside of a text
-        terms = compared @ self._offset_weights(0)  # (U+1, W·D)
-        values = terms.index_select(0, words.rows_at(0))  # (N, W·D)
-        for offset in range(-((self.config.widest - 1) // 2), self.config.widest // 2 + 1):
-            if offset:
-                terms = compared @ self._offset_weights(offset)  # (U+1, n·D)
-                values[:, -terms.shape[1] :] += terms.index_select(0, words.rows_at(offset))
-        bias = torch.cat([cast(Tensor, one.filters.bias) for one in self._widths()])  # (W·D,)
-        return words.maximum(values) + bias  # (C, W·D)
-
-    def _offset_weights(self, offset: int) -> Tensor:
-        """The weights (D, n·D) of the words at this offset in the n filters that have it."""
-        parts = []
-        for one in self._widths():
-            column = offset + one.margins[0]
-            if 0 <= column < one.width:
-                parts.append(one.filters.weight.chunk(one.width, dim=1)[column].mT)  # (D, D)
-        return torch.cat(parts, dim=1)
+        widths = list(self._widths())
+        places = [place for one in widths for place in range(-one.margins[0], one.margins[1] + 1)]
+        weights = [part.mT for one in widths for part in one.filters.weight.chunk(one.width, dim=1)]
+        terms = (compared @ torch.cat(weights, dim=1)).view(-1, self.config.dim)  # ((U+1)·P, D)
+        rows = torch.stack([words.rows_at(place) for place in places], dim=1)  # (N, P)
+        rows = rows * len(places) + torch.arange(len(places), device=rows.device)
+        first = torch.tensor([0, *np.cumsum([one.width for one in widths])[:-1]])  # (W,)
+        begins = torch.arange(0, rows.numel(), len(places))[:, None] + first  # (N, W)
+        sums = F.embedding_bag(rows.flatten(), terms, begins.flatten().to(rows.device), mode="sum")
+        bias = torch.cat([cast(Tensor, one.filters.bias) for one in widths])  # (W·D,)
+        return words.maximum(sums.view(len(rows), -1)) + bias  # (C, W·D)
 
     def _widths(self) -> Iterable[WindowConvolution]:
         return cast(Iterable[WindowConvolution], self.filters)
