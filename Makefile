@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 TOGETHER := .venv-integrations
 
 export TOKENIZERS_PARALLELISM = false
+# bytecode is kept even where the environment says otherwise: each worker of the tests would compile
+# all of them anew, and each command that they start the package
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-integrations lint format check bench docs pictures constraints clean

@@ -2,24 +2,25 @@
 
 import os
 import shutil
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
-import httpx
 import numpy as np
 import pytest
 
 from askonce.archive import Archive
+from askonce.cli.serving.options import ArchiveOptions, ArchiveToServe
+from askonce.cli.serving.run import open_archives
 from askonce.ranking.calibration import Calibration
 from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
 from askonce.ranking.votes import VoteWeights
+from askonce.server.guard.hosts import AllowedHosts
 from askonce.types import Post
+from tests.server.conftest import running_app, until
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -30,58 +31,39 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
     "--disable-quic",
+    # less to start for each page
+    "--in-process-gpu",
+    "--process-per-site",
 ]
 BICYCLES = Path(__file__).parents[2] / "src" / "askonce" / "data" / "bicycles.jsonl"
 MODERATOR = "a-key-of-a-moderator-01"
 COPIED = "Why does my rear tyre go flat every single week?"
 # pictures of the documentation, and their heights
 PICTURES = {"archives": 640, "desk": 800, "results": 860, "suggestions": 640, "widget": 424}
-START_SECONDS = 300  # of a server, on a busy machine
 PATIENCE = 15_000  # milliseconds that the page may take for anything
-
-
-def askonce(*arguments: str) -> list[str]:
-    """The command line as a user would run it."""
-    return [sys.executable, "-m", "askonce.cli", *arguments]
 
 
 @contextmanager
 def serving(
-    archive: Path, model: str | None = None, more: tuple[str, ...] = (), **environment: str
+    archive: Path, model: str | None = None, more: ArchiveOptions | None = None, **environment: str
 ) -> Iterator[str]:
-    """Run ``askonce serve`` until the tests are done; its address, once the model serves."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = archive.with_suffix(".log")
-    command = askonce("serve", str(archive), *more, "--port", str(port))
-    if "ASKONCE_API_KEY" not in environment:
-        command.append("--allow-unauthenticated-writes")
-    with (
-        log.open("w") as reported,
-        subprocess.Popen(
-            command, stdout=reported, stderr=reported, env={**os.environ, **environment}
-        ) as process,
-    ):
-        try:
-            address = f"http://127.0.0.1:{port}/"
-            _wait(address, model, process, log)
-            yield address
-        finally:
-            process.terminate()
+    """Serve as ``askonce serve`` does until the tests are done; the address, once it is ready.
 
-
-def _wait(address: str, model: str | None, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            reported = httpx.get(f"{address}readyz")
-            if reported.is_success and reported.json()["model"] == model:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.1)
-    pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
+    In this process, which has loaded torch already.
+    """
+    options = more or ArchiveOptions(
+        allow_unauthenticated_writes="ASKONCE_API_KEY" not in environment
+    )
+    to_serve = ArchiveToServe(archive.stem, str(archive), options)
+    hosts = AllowedHosts.bound_to("127.0.0.1")
+    with ExitStack() as stack:
+        with patch.dict(os.environ, environment):
+            served = open_archives([to_serve], hosts, threads=2, stack=stack)
+        engine = served.members[0].needed().engine
+        engine.start(background=True)
+        until(lambda: engine.status().model == model)
+        client = stack.enter_context(running_app(served.app))
+        yield str(client.base_url).rstrip("/") + "/"
 
 
 @pytest.fixture(scope="session")
@@ -188,8 +170,8 @@ def desk(tmp_path_factory):
         ]
     )
     archive.close()
-    more = ("--log-searches", "30", "--ask-url", "https://forum.example/ask?t={title}&b={body}")
-    more += ("--image-host", "images.example")
+    url = "https://forum.example/ask?t={title}&b={body}"
+    more = ArchiveOptions(log_searches=30, ask_url=url, image_host=("images.example",))
     with serving(folder, more=more, ASKONCE_API_KEY=MODERATOR) as address:
         yield address
 
@@ -238,25 +220,48 @@ def trouble() -> Trouble:
     return Trouble()
 
 
+@pytest.fixture(scope="session")
+def profile(browser):
+    """A profile for all tests, emptied after each.
+
+    Pages of one site share a process as long as one of them is open: starting a process for each
+    test would be most of what the tests cost.
+    """
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    stays = context.new_page()
+    stays.route("**", lambda route: route.fulfill(body="", content_type="text/html"))
+    stays.goto("http://127.0.0.1/")
+    yield context
+    context.close()
+
+
+def empty(profile) -> None:
+    """Close the pages of a test and forget all that they stored."""
+    profile.set_offline(False)
+    stays, *pages = profile.pages
+    for page in pages:
+        page.close()
+    session = profile.new_cdp_session(stays)
+    session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
+    session.send("Network.clearBrowserCache")
+    session.detach()
+
+
 @pytest.fixture
-def open_page(browser, trouble: Trouble):
+def open_page(profile, trouble: Trouble):
     """A function that opens an address in an empty profile; nothing may go wrong there."""
-    contexts = []
 
     def open_page(address: str, width: int = 1280, height: int = 860, theme: str = "light"):
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
+        page = profile.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         trouble.watch(page)
         page.goto(address)
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    empty(profile)
     assert trouble.unexpected() == []
 
 

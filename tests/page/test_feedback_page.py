@@ -1,12 +1,10 @@
 """Feedback on the page teaches the next model."""
 
-import subprocess
-
 import httpx
 import pytest
 
 from askonce.archive import Archive
-from tests.page.conftest import askonce, serving
+from tests.page.conftest import serving
 from tests.training.visited_forum import NEW, OLD, marks, posts, question
 
 
@@ -57,11 +55,11 @@ def test_marks_are_given_changed_and_counted(open_page, visited):
 
 
 @pytest.mark.slow
-def test_feedback_then_training_then_another_order(open_page, visited):
+def test_feedback_then_training_then_another_order(open_page, visited, askonce):
     folder, address = visited
     page = marked(open_page, address)
-    train = askonce("train", str(folder), "--encoder", "bag", "--task", "questions")
-    subprocess.run(train, check=True, capture_output=True)
+    trained = askonce("train", folder, "--encoder", "bag", "--task", "questions")
+    assert trained.returncode == 0
     page.get_by_role("heading", name="Model 0001 is in service").wait_for()
     page.goto(f"{address}?q=a+{NEW[0]}+again")
     page.locator(".hit").first.wait_for()

@@ -5,6 +5,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.page.conftest import empty
+
 ASKED = "?q=my+rear+tyre+keeps+getting+punctures"
 PHONE = (390, 844)
 SMALL = (320, 640)  # WCAG's reflow
@@ -88,6 +90,15 @@ def test_pages_without_a_model_are_photographed(open_page, bare, screenshots):
         show(page)
         assert page.evaluate(CONTRAST) == [], name
         page.screenshot(path=screenshots / f"{name}-bm25.png", full_page=True)
+
+
+def test_nothing_of_another_test_is_left(open_page, profile, bare):
+    stored = "[localStorage.length, sessionStorage.length, document.cookie]"
+    page = open_page(bare)
+    page.evaluate("localStorage.x = sessionStorage.x = 1; document.cookie = 'x=1'")
+    assert page.evaluate(stored) == [1, 1, "x=1"]
+    empty(profile)
+    assert open_page(bare).evaluate(stored) == [0, 0, ""]
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(open_page, bare):
