@@ -173,6 +173,19 @@ def test_a_student_shares_the_space_and_the_index_of_the_adapter(tmp_path, teach
     assert len(teacher.read) == read
 
 
+def test_a_teacher_that_read_no_training_labels_has_a_student(tmp_path, teacher, monkeypatch):
+    def none(self, dataset):
+        return replace(dataset, splits={**dataset.splits, dataset.train: ()})
+
+    monkeypatch.setattr(teaching.ArchiveTeacher, "pools", none)
+    serving = train_snapshot(
+        forum(), tmp_path, TrainOptions(tasks=("questions",)), ignore
+    ).manifest.questions
+    assert (serving.encoder, serving.fast) == ("sentence:minilm", "student")
+    assert "while typing" in serving.figures["dev"]
+    assert Ranker.load(tmp_path / serving.fast).name == "bag"
+
+
 def test_a_student_without_labels(tmp_path, teacher):
     archive = in_folder(tmp_path / "m.askonce", forum(marks=0))
     trained = train_on_archive(archive, TrainOptions(), ignore)

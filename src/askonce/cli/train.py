@@ -104,7 +104,8 @@ def _show(name: str, serving: "Serving") -> None:
                 shown[0] += f" [{interval[0]:.3f}, {interval[1]:.3f}]"
             table.add_row(f"{split} (n={serving.queries[split]:,})", system, *shown)
     if serving.teacher is not None:
-        table.add_row("teacher", serving.teacher.name, _reading(serving.teacher))
+        table.caption = f"teacher {serving.teacher.name}: {_reading(serving.teacher)}"
+        table.caption_justify = "left"
     console().print(table)
     if serving.encoder is None and serving.pair is None:
         typer.echo(

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from askonce.archive import Snapshot
+from askonce.index.base import KeyEncoder
+from askonce.key_encoders import RankerKeys, SentenceKeys
 from askonce.ranking.manifest import SENTENCE, Serving, TeacherReading
 from askonce.teachers import STARTER
 from askonce.training.archive.candidates.encoders import (
@@ -16,6 +18,7 @@ from askonce.training.archive.candidates.encoders import (
     train_student,
 )
 from askonce.training.archive.candidates.pair_model import TrainedPair, train_pair
+from askonce.training.archive.candidates.students import STUDENT
 from askonce.training.archive.candidates.task_training import TaskTraining
 from askonce.training.archive.selection.calibrate import Calibrated, calibrate, weigh_votes
 from askonce.training.archive.selection.compare import (
@@ -127,14 +130,25 @@ class TaskContest:
             self.comparison.add(encode_posts(self.run, self.task, encoder))
 
     def _fast(self, selected: Selected) -> tuple[str | None, Selected]:
-        """The student in the space of the encoder that serves, and what is shown while typing."""
-        encoder = selected.encoder
+        """A fast encoder in the space of the one that serves, and what is shown while typing."""
+        fast = self._student(selected.encoder.location) if selected.encoder else None
+        if fast is None:
+            return None, selected
+        location, coder = fast
+        typed = while_typing(self.splits, selected, coder)
+        return location, replace(selected, systems={**selected.systems, "while typing": typed})
+
+    def _student(self, encoder: str) -> tuple[str, KeyEncoder] | None:
+        """The student of an encoder; of the teacher as it comes also one without labels."""
         for student in self.tried:
-            if encoder is not None and student.space_of == encoder.location:
-                typed = while_typing(self.splits, selected, student.coder)
-                systems = {**selected.systems, "while typing": typed}
-                return student.location, replace(selected, systems=systems)
-        return None, selected
+            if student.space_of == encoder:
+                return student.location, student.coder
+        teacher = self.run.teacher
+        if teacher is None or encoder != teacher.location:
+            return None
+        if self.run.student is not None:
+            return STUDENT, RankerKeys(self.run.student.ranker)
+        return (f"{SENTENCE}{STARTER}", SentenceKeys(STARTER)) if teacher.starter else None
 
     def _history(
         self, selected: Selected, pair: TrainedPair | None

@@ -106,7 +106,7 @@ def _serve_first(prepared: Prepared, home: Path, change: int, on_event: OnEvent)
                 ignore = shutil.ignore_patterns("*checkpoint")
                 shutil.copytree(home / FOLDER / WORK / name, folder / name, ignore=ignore)
         write_manifest(folder, manifest_of(servings, change))
-        on_event(Note("the first students are in service; training goes on"))
+        on_event(Note("the first models are in service; training goes on"))
 
     return publish
 

@@ -41,6 +41,7 @@ STUDENT_SHARE = 0.25  # of what is left then, for a student to learn its space
 # of the first training of an archive, after which students serve; they are then measured and
 # encode all posts, which takes up to a minute
 FIRST_SECONDS = 210.0
+LITTLE_SECONDS = 60.0  # left, in which a teacher that could not be compared is given another try
 UNREAD, AGAIN = "unread.txt", "again"  # files of a run that may resume
 
 Publish = Callable[[Mapping[TaskName, Serving]], None]
@@ -72,8 +73,9 @@ def train_prepared(
     serves; a training run that was stopped resumes in the same folder.
 
     With ``publish``, students are trained within ``FIRST_SECONDS`` and published before anything
-    else is tried. If the teacher could not read everything until then and there is time, it reads
-    on, and what learns from it is trained again.
+    else is tried. If the teacher could not read everything until then and as much time is left, or
+    any time where it could not even be compared, it reads on and what learns from it is trained
+    again.
     """
     if not prepared.tasks and prepared.options.encoder is not None and prepared.teacher is None:
         raise AskonceError("; ".join(prepared.missing.values()))
@@ -85,7 +87,8 @@ def train_prepared(
         servings = taught.servings(prepared)
         if any(serving.encoder for serving in servings.values()):
             publish(servings)
-        if taught.unread and prepared.clock.left > FIRST_SECONDS:
+        enough = FIRST_SECONDS if taught.compared else LITTLE_SECONDS
+        if taught.unread and prepared.clock.left > enough:
             job.forget(taught)
             taught = job.teach(prepared.clock)
     servings = job.finish(taught)
@@ -109,6 +112,11 @@ class _Taught:
     def unread(self) -> bool:
         """Whether the teacher had no time to read everything."""
         return self.teacher is not None and bool(self.teacher.unread)
+
+    @property
+    def compared(self) -> bool:
+        """Whether the teacher had read enough of every task to be compared."""
+        return all(one.reading is None or one.reading.tried for one in self.contests)
 
     def servings(self, prepared: Prepared) -> dict[TaskName, Serving]:
         """What would serve now."""
