@@ -109,8 +109,8 @@ def open_archives(
 def keep_freed_memory() -> bool:
     """Let threads reuse the memory of the last query; whether the C library can.
 
-    By default glibc returns it to the system after each matrix, and the system maps and clears the
-    same pages for the next one: 900 to 2,500 page faults, 4 to 12 ms of an ask.
+    By default glibc returns it to the system after each matrix, and the system clears the same
+    pages again for the next one.
     """
     try:
         set_option = ctypes.CDLL(None).mallopt
