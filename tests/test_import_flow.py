@@ -33,7 +33,7 @@ FLOW = {
         cli
         __main__""",
     "text": """
-        html leaks sanitise stopwords tokenise vocabulary
+        cache html leaks sanitise stopwords tokenise vocabulary
         batch vectors
         lexicon read_vectors""",
     "data": """

@@ -116,7 +116,8 @@ def report(
         Option(
             help="A file to write; repeat for several. NAME.html is one self-contained page, "
             "NAME.md is Markdown with figures beside it, NAME.json has an entry per row and "
-            "metric, and curves.json the dev figures by epoch. - prints the tables."
+            "metric, and curves.json the dev figures by epoch. A name without an ending is a small "
+            "store of figures and curves, to make the tables from later. - prints the tables."
         ),
     ] = None,
     readme: Annotated[
@@ -128,14 +129,6 @@ def report(
     ] = None,
     archive: Annotated[
         list[Path] | None, Option(help="A trained archive to add to the table of gains.")
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        Option(
-            help="Copy figures and learning curves, without scores and weights, to this store, to "
-            "make the tables from later; rows that only it has stay.",
-            callback=folder_only,
-        ),
     ] = None,
     texts: Annotated[
         bool,
@@ -154,8 +147,8 @@ def report(
 
     written = _by_ending(path for path in out or [] if not is_stdout(path))
     opened = Store(store)
-    if keep is not None:
-        opened.keep(keep)
+    for folder in written[""]:
+        opened.keep(folder)
     gains = all_gains(opened, archive or [])
     if written[".html"] or written[".md"]:
         _write_pages(opened, written, texts, gains)
@@ -173,10 +166,11 @@ def report(
 
 def _by_ending(paths: Iterable[Path]) -> dict[str, list[Path]]:
     """The files to write, by what goes into them."""
-    written: dict[str, list[Path]] = {".html": [], ".md": [], ".json": []}
+    written: dict[str, list[Path]] = {".html": [], ".md": [], ".json": [], "": []}
     for path in paths:
         if path.suffix not in written:
-            raise ConfigError(f"--out {path}: the name must end with {', '.join(written)}")
+            endings = ", ".join(filter(None, written))
+            raise ConfigError(f"--out {path}: the name must end with {endings}, or have no ending")
         written[path.suffix].append(path)
     return written
 
