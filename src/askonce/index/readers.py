@@ -33,6 +33,11 @@ class TwoReaders:
         ]
         return _merged(np.array(slow, bool), texts, self.slow.query_keys, self.fast.query_keys)
 
+    def quick_query_keys(self, texts: Sequence[str]) -> np.ndarray:
+        """By the slow reader where it has read the text before, else by the fast one."""
+        known = np.array(self._known(texts), dtype=bool)
+        return _merged(known, texts, self.slow.query_keys, self.fast.query_keys)
+
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
         return self.first_keys(posts)[0]
 
@@ -60,6 +65,11 @@ def query_keys(coder: KeyEncoder, texts: Sequence[str], typing: bool = False) ->
     if typing and isinstance(coder, TwoReaders):
         return coder.fast.query_keys(texts)
     return coder.query_keys(texts)
+
+
+def quick_query_keys(coder: KeyEncoder, texts: Sequence[str]) -> np.ndarray:
+    """Keys (n, K) of many texts, such as all questions of an archive: nothing is read anew."""
+    return (coder.quick_query_keys if isinstance(coder, TwoReaders) else coder.query_keys)(texts)
 
 
 def _merged(
