@@ -40,11 +40,16 @@ def running_app(
         thread.start()
         try:
             until(lambda: server.started)
-            with httpx.Client(base_url=address_of(listener), timeout=60) as client:
+            with _client(address_of(listener)) as client:
                 yield client
         finally:
             server.should_exit = True
             thread.join()
+
+
+def _client(address: str, headers: dict[str, str] | None = None) -> httpx.Client:
+    # certificates take longer to load than most tests take
+    return httpx.Client(base_url=address, headers=headers, timeout=60, verify=False)
 
 
 def until(happened: Callable[[], bool], seconds: float = 60) -> None:
@@ -72,7 +77,7 @@ def process(
         actual = re.search(r"http://127\.0\.0\.1:\d+", line)
         assert actual, line + (started.stderr.read() if started.stderr else "")
         headers = {"x-api-key": key} if key else {}
-        with httpx.Client(base_url=actual[0], timeout=60, headers=headers) as client:
+        with _client(actual[0], headers) as client:
             yield started, client
     finally:
         started.kill()

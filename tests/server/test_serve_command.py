@@ -1,6 +1,5 @@
 """``askonce serve`` as a process: its first line, its errors, its end."""
 
-import os
 import re
 import signal
 import socket
@@ -17,14 +16,9 @@ from askonce.errors import AskonceError
 from askonce.server.listening import listen
 from askonce.types import Post
 
-SERVE = [sys.executable, "-m", "askonce.cli", "serve"]
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith("ASKONCE_")}
 
-
-def refused(*arguments):
+def refused(run):
     """The one line of a server that does not start."""
-    command = [*SERVE, *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, env=CLEAN)
     assert run.returncode == 2, run.stderr
     (line,) = run.stderr.strip().splitlines()
     return line
@@ -39,7 +33,9 @@ def folder(tmp_path_factory):
     return location
 
 
-def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, served, wait_until):
+def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(
+    folder, served, wait_until, askonce
+):
     with served(folder) as (process, client):
         assert client.get("/healthz").status_code == 200
         wait_until(lambda: client.get("/readyz").status_code == 200)
@@ -66,10 +62,10 @@ def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(folder, serv
         wait_until(lambda: client.get("/readyz").status_code == 200)
         actual = client.get("/api/similar", params={"q": "zebrafish"}).json()["similar"]
         assert [hit["id"] for hit in actual] == ["q3"]
-        line = refused(folder, "--port", "0")  # a second one on the same archive
+        line = refused(askonce("serve", folder, "--port", 0))  # a second one on the same archive
         assert line.startswith("askonce: ") and "small" in line
         port = client.base_url.port
-        assert refused("bicycles", "--port", port) == (
+        assert refused(askonce("serve", "bicycles", "--port", port)) == (
             f"askonce: cannot listen on 127.0.0.1 port {port}: address already in use; "
             "choose another with --port"
         )

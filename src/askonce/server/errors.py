@@ -34,8 +34,13 @@ STATUSES = {  # type in the response, description in the OpenAPI document
     500: ("internal", "Unexpected error"),
     503: ("unavailable", "Not ready or overloaded; see Retry-After"),
 }
+_ERROR_SCHEMA = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+# One model describes the schema to which the others refer: FastAPI prepares each model of a route
+# for serialisation, which would be most of what the first request takes.
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Error, "description": about} for status, (_, about) in STATUSES.items()
+    status: {"description": about}
+    | ({"model": Error} if status == 500 else {"content": _ERROR_SCHEMA})
+    for status, (_, about) in STATUSES.items()
 }
 UNAVAILABLE = (ArchiveUnavailable, IndexDamaged, IndexUnavailable, NotReady)  # temporary
 _TAGS = ("one", "many")  # of ``OneOrMany``; pydantic reports them as if they were fields

@@ -1,6 +1,7 @@
 """Open the listening socket, or say in one line why not."""
 
 import socket
+from typing import Any
 
 from askonce.errors import AskonceError
 
@@ -15,15 +16,22 @@ def listen(host: str, port: int) -> socket.socket:
         (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
+        return _listening(socket.socket(family, kind, protocol), address)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise AskonceError(
             f"cannot listen on {host} port {port}: {reason}; choose another with --port"
         ) from None
+
+
+def _listening(listener: socket.socket, address: tuple[Any, ...]) -> socket.socket:
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 
