@@ -48,11 +48,11 @@ def test_who_learns_from_more_gets_more_time(sleep):
     assert not second()
 
 
-def test_a_shorter_clock_began_with_the_longer_one(sleep):
+def test_a_shorter_clock_ends_with_the_longer_one(sleep):
     clock = Clock(10)
     sleep(4)
-    assert clock.until(5).left == 1
-    assert clock.until(60).left == clock.left == 6
+    assert clock.within(5).left == 5
+    assert clock.within(60).left == clock.left == 6
 
 
 def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):

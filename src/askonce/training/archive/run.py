@@ -38,9 +38,9 @@ from askonce.types import utc_now
 WORDS = "words"
 READ_SHARE = 0.4  # of the time left, for a teacher to read posts
 STUDENT_SHARE = 0.25  # of what is left then, for a student to learn its space
-# of the first training of an archive, after which students serve; they are then measured and
-# encode all posts, which takes up to a minute
-FIRST_SECONDS = 210.0
+# of the first training of an archive, from the starter in service to students that are trained;
+# they are then measured and encode all posts, which takes up to a minute
+FIRST_SECONDS = 165.0
 LITTLE_SECONDS = 60.0  # left, in which a teacher that could not be compared is given another try
 UNREAD, AGAIN = "unread.txt", "again"  # files of a run that may resume
 
@@ -83,7 +83,7 @@ def train_prepared(
     if publish is None or (folder / AGAIN).is_file():
         taught = job.teach(prepared.clock)
     else:
-        taught = job.teach(prepared.clock.until(FIRST_SECONDS))
+        taught = job.teach(prepared.clock.within(FIRST_SECONDS))
         servings = taught.servings(prepared)
         if any(serving.encoder for serving in servings.values()):
             publish(servings)

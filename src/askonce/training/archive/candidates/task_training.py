@@ -30,14 +30,11 @@ class Clock:
     questions: int = 0  # of the runs still to come
 
     def __post_init__(self) -> None:
-        self._begin = time.monotonic()
-        self._end = self._begin + self.seconds
+        self._end = time.monotonic() + self.seconds
 
-    def until(self, seconds: float) -> "Clock":
-        """A clock that began with this one and ends after so many seconds, if not before."""
-        clock = Clock(min(seconds, self.seconds))
-        clock._begin, clock._end = self._begin, self._begin + clock.seconds
-        return clock
+    def within(self, seconds: float) -> "Clock":
+        """A clock that begins now and ends after so many seconds, or with this one."""
+        return Clock(min(seconds, self.left))
 
     @property
     def left(self) -> float:
