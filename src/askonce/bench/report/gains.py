@@ -32,7 +32,8 @@ HEADER = (
 HAD = "bm25+minilm"
 STOCK = "minilm by sentence-transformers"  # its speed, as everybody runs it
 STEPS = (("bm25",), ("minilm", HAD), ("adapter", "bm25+adapter"), ("student", "bm25+student"))
-FAST = ("bm25", "starter", "bm25+starter", "student", "bm25+student")
+FAST_ENCODERS = ("starter", "student", "hyperqa")  # without a transformer, 200 times MiniLM's speed
+FAST = ("bm25", *(f"{prefix}{name}" for name in FAST_ENCODERS for prefix in ("", "bm25+")))
 
 
 @dataclass(frozen=True)
