@@ -11,7 +11,7 @@ import pytest
 from askonce.archive import Archive
 from askonce.cli import serve
 from askonce.cli.serving import run as serving
-from askonce.engine.lifecycle.following import Event
+from askonce.engine.lifecycle.following import EngineEvent
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
 from askonce.types import Post
@@ -104,11 +104,11 @@ def test_progress_is_printed_now_and_then_and_other_messages_always(capsys):
     now = [0.0]
     say = serving.Messages(clock=lambda: now[0])
     for number in range(0, 4000, 1000):
-        say(Event("indexing questions", number, 4000))
+        say(EngineEvent("indexing questions", number, 4000))
     now[0] = 6.0
-    say(Event("indexing questions", 4000, 4000))
-    say(Event("indexing answers", 0, 9))
-    say(Event("loading the encoder"))
+    say(EngineEvent("indexing questions", 4000, 4000))
+    say(EngineEvent("indexing answers", 0, 9))
+    say(EngineEvent("loading the encoder"))
     assert capsys.readouterr().err.splitlines() == [
         "indexing questions: 0 of 4,000",
         "indexing questions: 4,000 of 4,000",

@@ -22,7 +22,7 @@ from askonce.ranker import Ranker
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.text.lexicon import Lexicon
 from askonce.training.events import Event, OnEvent, ignore
-from askonce.training.fine_tuning import Outcome, train
+from askonce.training.fine_tuning import TrainedRanker, train
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
     LanguageModelSettings,
@@ -99,7 +99,7 @@ def run(
     on_event: OnEvent = ignore,
     processes: Processes | None = None,
     dataset: Dataset | None = None,
-) -> Outcome:
+) -> TrainedRanker:
     """Train in a folder."""
     dataset = dataset or made()
     return train(ranker(settings, dataset), dataset, settings, folder, on_event, processes)

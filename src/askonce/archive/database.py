@@ -40,9 +40,9 @@ TIMEOUTS = {
 }
 SCHEMES = ("postgres", "postgresql", "postgresql+psycopg")
 
-Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite auto-increments INTEGER
+NumberType = BigInteger().with_variant(Integer, "sqlite")  # SQLite auto-increments INTEGER
 # Ordered by code point whatever the server's locale, so both databases sort alike.
-Name = Text().with_variant(Text(collation="C"), "postgresql")
+NameType = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 def open_file(folder: Path) -> Engine:

@@ -19,7 +19,7 @@ from sqlalchemy.pool import StaticPool
 
 from askonce.archive import database, links, overview, schema, synced, tables
 from askonce.archive.desk.decisions import DecisionTable
-from askonce.archive.desk.feedback import FeedbackTable, Judgement, judge
+from askonce.archive.desk.feedback import FeedbackTable, WeightedLabel, weigh_marks
 from askonce.archive.desk.options import Options
 from askonce.archive.desk.searches import SearchTable
 from askonce.archive.rows import as_post, as_row, check
@@ -285,12 +285,12 @@ class Archive:
         answers = {post.id: post for post in self.iterate("answer") if post.parent in questions}
         known = (x for x in self.links() if x.source in questions and x.target in questions)
         known_posts = questions.keys() | answers.keys()
-        judgements = [x for x in judge(self.feedback.all()) if x.post in known_posts]
+        weighted_labels = [x for x in weigh_marks(self.feedback.all()) if x.post in known_posts]
         for source, target in self.decisions.dismissed():
             if source in questions and target in questions:
                 text = questions[source].text
-                judgements.append(Judgement(text, target, 1.0, right=False, source=source))
-        return Snapshot(self.name, questions, answers, tuple(known), tuple(judgements))
+                weighted_labels.append(WeightedLabel(text, target, 1.0, right=False, source=source))
+        return Snapshot(self.name, questions, answers, tuple(known), tuple(weighted_labels))
 
     # -- links ------------------------------------------------------------------------------------
 

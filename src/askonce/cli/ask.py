@@ -10,7 +10,7 @@ from askonce.cli.output import JsonFlag, console, progress, write_json
 if TYPE_CHECKING:
     from askonce.engine import RankedAnswer, SimilarQuestion
 
-ArchivePlace = Annotated[
+ArchiveLocation = Annotated[
     str,
     Argument(
         help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles' "
@@ -41,7 +41,7 @@ HTTP_ONLY = {"excerpt", "tags", "created", "html"}
 
 
 def ask(
-    archive: ArchivePlace,
+    archive: ArchiveLocation,
     question: Annotated[str, Argument(help="The question to answer.")],
     k: Annotated[int, Option("--k", "-k", min=1, help="Number of results per kind.")] = 5,
     ranker: Annotated[

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
+from askonce.cli.ask import ArchiveLocation, IndexAddress, WorkFolder
 from askonce.cli.output import JsonFlag, counted_progress, progress, write_json
 
 
 def index(
-    archive: ArchivePlace,
+    archive: ArchiveLocation,
     rebuild: Annotated[
         bool, Option("--rebuild", help="Discard the indexes and build them again.")
     ] = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
+from askonce.cli.ask import ArchiveLocation, IndexAddress, WorkFolder
 from askonce.cli.output import JsonFlag, write_json
 from askonce.cli.serving.options import PUBLIC_RATE, ArchiveOptions, options_by_archive
 
@@ -162,7 +162,7 @@ def serve(
         run_server(served, listener)
 
 
-def mcp(archive: ArchivePlace, index: IndexAddress = None, folder: WorkFolder = None) -> None:
+def mcp(archive: ArchiveLocation, index: IndexAddress = None, folder: WorkFolder = None) -> None:
     """Offer an archive to an assistant through the Model Context Protocol, over stdin and stdout.
 
     A server offers the same at /mcp.

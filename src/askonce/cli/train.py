@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from askonce.cli.ask import ArchivePlace, WorkFolder
+from askonce.cli.ask import ArchiveLocation, WorkFolder
 from askonce.cli.output import JsonFlag, SkipDamaged, console, folder_only, load_checked, write_json
 from askonce.cli.training_progress import training_progress
 from askonce.errors import AskonceError
+from askonce.types import TaskName
 
 if TYPE_CHECKING:
     from askonce.ranking.manifest import Serving, TeacherReading
     from askonce.training.archive.run import Trained
 
-
-TaskName = Literal["questions", "answers"]
 FORMATS: dict[str, Literal["csv", "jsonl"]] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl"}
 METRICS = ("MAP", "MRR", "P@1", "P@5", "nDCG@10")
 
 
 def train(
-    archive: ArchivePlace,
+    archive: ArchiveLocation,
     out: Annotated[
         Path | None,
         Option(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from askonce.errors import AskonceError
 from askonce.files import write_atomic
 from askonce.training import checkpoint
-from askonce.training.checkpoint import Progress, Record
+from askonce.training.checkpoint import EpochRecord, Progress
 from askonce.training.events import Epoch, Note, OnEvent, Step, ignore
 from askonce.training.processes import (
     Processes,
@@ -80,7 +80,7 @@ class Learner(ABC, Generic[Example]):
         """Measure the weights, which are in evaluation mode; called on every process."""
 
     @abstractmethod
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         """Save the weights, the best so far; called on the first process."""
 
     def rate(self, epoch: int, step: int) -> float:
@@ -130,7 +130,7 @@ def run_epochs(
     while not progress.done:
         number = progress.epoch + 1 if progress.history else 0
         begin = time.perf_counter()
-        record: Record = {"epoch": number}
+        record: EpochRecord = {"epoch": number}
         if number:
             record |= _train(learner, settings, number, on_event)
         module.eval()
@@ -144,7 +144,7 @@ def run_epochs(
         )
         if processes.global_rank == 0:
             folder.mkdir(parents=True, exist_ok=True)
-            with checkpoint.writing(folder):
+            with checkpoint.one_line_errors(folder):
                 if best:
                     learner.save(record)
                 # before the checkpoint: interrupted between the two, the epoch is run again

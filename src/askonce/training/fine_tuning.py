@@ -18,7 +18,7 @@ from askonce.ranker import Ranker
 from askonce.text.batch import TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
-from askonce.training.checkpoint import Progress, Record
+from askonce.training.checkpoint import EpochRecord, Progress
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.losses import LOSSES
@@ -39,7 +39,7 @@ OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainedRanker:
     ranker: Ranker
     progress: Progress
 
@@ -52,7 +52,7 @@ def train(
     on_event: OnEvent = ignore,
     processes: Processes | None = None,
     stop: Stop = lambda: False,
-) -> Outcome:
+) -> TrainedRanker:
     """Train the ranker's model by a recipe; an interrupted run resumes.
 
     The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``.
@@ -67,10 +67,10 @@ def fit(
     folder: Path,
     on_event: OnEvent = ignore,
     stop: Stop = lambda: False,
-) -> Outcome:
+) -> TrainedRanker:
     settings = EpochSettings(config.epochs, config.patience, config.seed, config.clip)
     progress = run_epochs(learner, settings, folder, on_event, stop)
-    return Outcome(Ranker.load(folder), progress)
+    return TrainedRanker(Ranker.load(folder), progress)
 
 
 class Beside(Protocol):
@@ -168,7 +168,7 @@ class FineTuning(Learner[Group]):
         metrics = dev_report(self._ranker, self._dev, self._dataset).metrics
         return Measurement(metrics[self._config.watch], {"dev": metrics})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         figures = {f"dev {name}": round(value, 4) for name, value in record["dev"].items()}
         self._ranker.card = {"dataset": self._recipe.dataset, "epoch": record["epoch"], **figures}
         self._ranker.save(self._folder)

@@ -8,7 +8,7 @@ from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
 from askonce.training.distillation.run import beside_cross_encoder, distil_recipe, tune_student
 from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import Outcome, train
+from askonce.training.fine_tuning import TrainedRanker, train
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.run import initial_ranker
 from askonce.training.processes import launched
@@ -26,7 +26,7 @@ def train_stages(
     folders: tuple[Path, Path],
     vectors: Path | None,
     on_event: OnEvent,
-) -> Outcome:
+) -> TrainedRanker:
     """Pre-train or distil into the first folder if a table says so, then train into the second."""
     processes = launched()
     first, folder = folders

@@ -49,7 +49,7 @@ class Feedback:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class WeightedLabel:
     """What all marks together say about a question and a post."""
 
     question: str
@@ -101,7 +101,7 @@ def anonymous(salt: bytes, value: str) -> str:
     return hmac.new(salt, value.encode("utf-8", "surrogateescape"), sha256).hexdigest()[:32]
 
 
-def judge(marks: Iterable[Feedback]) -> tuple[Judgement, ...]:
+def weigh_marks(marks: Iterable[Feedback]) -> tuple[WeightedLabel, ...]:
     """The label of each pair of question and post on which enough marks agree.
 
     The marks of one visitor, and those from one address, share a limited influence: the more there
@@ -118,7 +118,7 @@ def judge(marks: Iterable[Feedback]) -> tuple[Judgement, ...]:
         value = share * (CLICK if mark.mark == "click" else 1.0)
         sums[mark.key, mark.post] += value if mark.mark in RIGHT else -value
     return tuple(
-        Judgement(questions[key], post, min(1.0, abs(total) / FULL_STRENGTH), total > 0)
+        WeightedLabel(questions[key], post, min(1.0, abs(total) / FULL_STRENGTH), total > 0)
         for (key, post), total in sums.items()
         if abs(total) >= MIN_STRENGTH - 1e-9
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from askonce.archive import Snapshot
 from askonce.errors import AskonceError
-from askonce.ranking.manifest import Manifest, Serving, TaskName
+from askonce.ranking.manifest import Manifest, Serving
 from askonce.training.archive.candidates.recipes import DISTIL
 from askonce.training.archive.candidates.students import (
     STUDENT,
@@ -33,7 +33,7 @@ from askonce.training.archive.candidates.words import ArchiveWords, learn_words
 from askonce.training.archive.contest import TaskContest
 from askonce.training.archive.preparing import Prepared, TrainOptions, prepare
 from askonce.training.events import OnEvent, Phase
-from askonce.types import utc_now
+from askonce.types import TaskName, utc_now
 
 WORDS = "words"
 READ_SHARE = 0.4  # of the time left, for a teacher to read posts

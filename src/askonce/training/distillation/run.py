@@ -26,10 +26,10 @@ from askonce.training.distillation.settings import (
     DistilSettings,
     PairDistilSettings,
 )
-from askonce.training.distillation.student import Texts, distil, first_words, start_as
+from askonce.training.distillation.student import TeacherTexts, distil, first_words, start_as
 from askonce.training.distillation.texts import archive_posts, read_beside, texts_of
 from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import Beside, FineTuning, Outcome, fit, train
+from askonce.training.fine_tuning import Beside, FineTuning, TrainedRanker, fit, train
 from askonce.training.prepare import every_post, start_from, untrained
 from askonce.training.processes import Processes
 from askonce.training.recipe import Recipe, TextSettings
@@ -57,7 +57,7 @@ def distil_recipe(
     lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
     chosen = texts_of(archive_posts(dataset), config.texts, config.sentences, seed)
     read = read_beside(lexicon, teacher, chosen, on_event)
-    texts = Texts.split(read, config.held_out, seed)
+    texts = TeacherTexts.split(read, config.held_out, seed)
     vectors = first_words(texts.learnt, lexicon.vocabulary)
     options = {**recipe.options, **config.options}
     ranker = Ranker.create(recipe.model, lexicon, vectors, options, seed)
@@ -98,7 +98,7 @@ def tune_student(
     folder: Path,
     on_event: OnEvent,
     processes: Processes | None = None,
-) -> Outcome:
+) -> TrainedRanker:
     """Train a student of ``distil_recipe`` on the labels, beside its teacher."""
     ranker, beside = student
     learner = FineTuning(ranker, dataset, recipe, folder, processes or Processes(), beside)

@@ -18,7 +18,7 @@ from askonce.teachers.starter import Starter
 from askonce.text.batch import Batch, TokenIds
 from askonce.text.vocabulary import UNK, Vocabulary
 from askonce.training.batches import shuffled, slices
-from askonce.training.checkpoint import Progress, Record
+from askonce.training.checkpoint import EpochRecord, Progress
 from askonce.training.distillation.beside import Bend, as_they_are
 from askonce.training.distillation.settings import DistilSettings
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
@@ -28,14 +28,14 @@ from askonce.training.processes import Processes
 MOST_HELD_OUT = 1_000
 
 
-class Texts(NamedTuple):
+class TeacherTexts(NamedTuple):
     """Texts with the teacher's vectors: to learn from, and held out to choose the epoch."""
 
     learnt: list[TokenIds]
     held_out: list[TokenIds]
 
     @classmethod
-    def split(cls, texts: Sequence[TokenIds], share: float, seed: int) -> "Texts":
+    def split(cls, texts: Sequence[TokenIds], share: float, seed: int) -> "TeacherTexts":
         """Hold this share out, at least one text."""
         order = np.random.default_rng(seed).permutation(len(texts)).tolist()
         size = int(np.clip(share * len(texts), 1, MOST_HELD_OUT))
@@ -82,7 +82,7 @@ def start_as(ranker: Ranker, starter: Starter) -> None:
 
 def distil(
     ranker: Ranker,
-    texts: Texts,
+    texts: TeacherTexts,
     config: DistilSettings,
     folder: Path,
     seed: int = 1,
@@ -114,7 +114,7 @@ class Distillation(Learner[TokenIds]):
     def __init__(
         self,
         ranker: Ranker,
-        texts: Texts,
+        texts: TeacherTexts,
         config: DistilSettings,
         folder: Path,
         seed: int,
@@ -165,7 +165,7 @@ class Distillation(Learner[TokenIds]):
         value = float(torch.cat(cosines).mean())
         return Measurement(value, {"cosine": value})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         self._ranker.card = {"distilled cosine": round(record["cosine"], 4)}
         self._ranker.save(self.folder)
 

@@ -15,7 +15,7 @@ from askonce.models.question_encoders import QuestionEncoder
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training.batches import shuffled
-from askonce.training.checkpoint import Record
+from askonce.training.checkpoint import EpochRecord
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.pretraining.figures import (
@@ -31,7 +31,9 @@ from askonce.types import Dataset
 
 MODELS = ("rcnn", "lstm", "gru")  # section 4.2; the paper trains its CNN on labelled pairs only
 
-Pair = tuple[np.ndarray, np.ndarray]  # the words of a source text, and of the title to generate
+SourceAndTitle = tuple[
+    np.ndarray, np.ndarray
+]  # the words of a source text, and of the title to generate
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def pretrain(
     on_event: OnEvent = ignore,
     processes: Processes | None = None,
     stop: Stop = lambda: False,
-) -> list[Record]:
+) -> list[EpochRecord]:
     """Train the ranker's encoder to generate titles; an interrupted run resumes.
 
     The folder gets the ranker of the best epoch, with which fine-tuning starts,
@@ -72,7 +74,7 @@ def pretrain(
     return history
 
 
-class TitleGeneration(Learner[Pair]):
+class TitleGeneration(Learner[SourceAndTitle]):
     """Lowers the perplexity of titles, given a title or a body."""
 
     name, unit = "pretraining", "words"  # of titles
@@ -109,7 +111,7 @@ class TitleGeneration(Learner[Pair]):
             "model": as_dict(encoder.config),
         }
 
-    def batches(self, epoch: int) -> Sequence[Sequence[Pair]]:
+    def batches(self, epoch: int) -> Sequence[Sequence[SourceAndTitle]]:
         """Two batches for each batch of examples: their titles, then their bodies."""
         size = self._settings.batch_size * self.processes.world_size
         examples = shuffled(
@@ -117,7 +119,7 @@ class TitleGeneration(Learner[Pair]):
         )
         return [pairs for batch in examples for pairs in contexts(batch)]
 
-    def step(self, own: Sequence[Pair], batch: Sequence[Pair]) -> Loss:
+    def step(self, own: Sequence[SourceAndTitle], batch: Sequence[SourceAndTitle]) -> Loss:
         """Σ -ln p of the words of each title, in the mean over titles, and the penalty."""
         sources, titles = zip(*own, strict=True)
         nll = self.module(self._view(sources), self._view(titles))
@@ -134,7 +136,7 @@ class TitleGeneration(Learner[Pair]):
         dev = self._dev.metrics(self.module.encoder)
         return Measurement(dev["MRR"], {**figures, "dev": dev})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         self._ranker.card = {
             "pre-trained on": self._dataset_name,
             "epoch": record["epoch"],
@@ -156,7 +158,7 @@ def pretrainable(ranker: Ranker) -> QuestionEncoder:
     return ranker.model
 
 
-def contexts(batch: Sequence[EncodedExample]) -> list[list[Pair]]:
+def contexts(batch: Sequence[EncodedExample]) -> list[list[SourceAndTitle]]:
     """The titles with their targets, then the bodies with theirs, where there are any."""
     sides = ([(example[side], example.target) for example in batch] for side in (0, 1))
     pairs = ([pair for pair in side if len(pair[0])] for side in sides)

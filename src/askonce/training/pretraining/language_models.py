@@ -22,7 +22,7 @@ from askonce.models.language_model import (
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training.batches import shuffled, slices
-from askonce.training.checkpoint import Record, load_weights, save_weights
+from askonce.training.checkpoint import EpochRecord, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, Phase, ignore
 from askonce.training.fine_tuning import OPTIMISERS, halved
@@ -61,7 +61,7 @@ def pretrain_language_models(
     folder: Path,
     on_event: OnEvent = ignore,
     processes: Processes | None = None,
-) -> list[Record]:
+) -> list[EpochRecord]:
     """Train language models of queries and of candidates, without any label.
 
     The folder gets the ranker, from which fine-tuning starts, and for each side the history, a
@@ -79,7 +79,7 @@ def pretrain_language_models(
     # here too, so that models that do not fit fail before any work
     ranker.model.load_language_models(*(learner.module for learner in learners))
     loop = EpochSettings(settings.epochs, settings.patience, settings.seed, settings.clip)
-    history: list[Record] = []
+    history: list[EpochRecord] = []
     for learner in learners:
         on_event(Phase(learner.name))
         history += run_epochs(learner, loop, folder, on_event).history
@@ -180,7 +180,7 @@ class LanguageModelling(Learner[np.ndarray]):
         figures = {"rightward_perplexity": rightward, "leftward_perplexity": leftward}
         return Measurement(1 / math.sqrt(rightward * leftward), {"side": self._side, **figures})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         """Save the recurrence, which is all that CABIN takes over."""
         save_weights(self._best, self.module.recurrence)
 
@@ -192,7 +192,7 @@ class LanguageModelling(Learner[np.ndarray]):
         return self.module.losses(View.of(texts).to(self.processes.device))
 
 
-def _best(history: Sequence[Record]) -> dict[str, str]:
+def _best(history: Sequence[EpochRecord]) -> dict[str, str]:
     """The lowest held-out perplexities of each side, for the model card."""
     best = {}
     for side in SIDES:

@@ -15,7 +15,7 @@ from askonce.errors import AskonceError
 from askonce.teachers.starter import Starter, WordParts, quantise
 from askonce.text.tokenise import tokenise
 from askonce.training.batches import slices
-from askonce.training.checkpoint import Record, load_weights, save_weights
+from askonce.training.checkpoint import EpochRecord, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, Phase, ignore
 from askonce.training.processes import Processes
@@ -44,7 +44,7 @@ def learn_starter(
     vectors: np.ndarray,  # (n, D), the teacher's
     settings: StarterSettings,
     on_event: OnEvent = ignore,
-) -> tuple[Starter, Record]:
+) -> tuple[Starter, EpochRecord]:
     """A starter of these texts, and the record of its best epoch."""
     on_event(Phase("counting words"))
     tokens = [tokenise(text) for text in texts]
@@ -192,7 +192,7 @@ class StarterLearning(Learner[int]):
         figures = {"cosine": 1 - cosine, "matrix": matrix}
         return Measurement(-(cosine + MATRIX * matrix), {"dev": figures})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         save_weights(self._folder / BEST, self.module)
 
     def _losses(self, texts: Sequence[int]) -> tuple[Tensor, Tensor]:

@@ -12,10 +12,10 @@ from askonce.bench.report.inside import (
     EXAMPLES,
     Scene,
     ranker_of,
-    recipe_of,
     results_of,
     right_answer,
     scenes,
+    stored_recipe,
 )
 from askonce.bench.report.results import Result
 from askonce.models.question_encoders import Field
@@ -80,7 +80,7 @@ def rcnn_gates(scene: Scene) -> list[Block]:
 
 
 def gate_of(result: Result) -> str:
-    return recipe_of(result)["options"].get("gate", "vector")
+    return stored_recipe(result)["options"].get("gate", "vector")
 
 
 def _words(scene: Scene, result: Result) -> Block | None:

@@ -26,7 +26,7 @@ ORDER = (
 )
 
 
-class Number(NamedTuple):
+class PaperNumber(NamedTuple):
     """One row of a paper's table."""
 
     name: str
@@ -56,9 +56,9 @@ def paper_tables(table: ResultTable) -> list[Block]:
     return blocks
 
 
-def _by_paper(table: ResultTable) -> dict[str, list[Number]]:
+def _by_paper(table: ResultTable) -> dict[str, list[PaperNumber]]:
     """What the papers print on these questions, by paper, table, training set and metric."""
-    numbers: dict[str, list[Number]] = {}
+    numbers: dict[str, list[PaperNumber]] = {}
     for part in published_tables():
         if part.dataset == table.dataset and part.protocol in (None, table.results[0].protocol):
             metric = table.metric if table.metric in part.metrics else part.metrics[-1]
@@ -68,19 +68,19 @@ def _by_paper(table: ResultTable) -> dict[str, list[Number]]:
     return numbers
 
 
-def _numbers(part: PublishedTable, metric: str) -> Iterator[Number]:
+def _numbers(part: PublishedTable, metric: str) -> Iterator[PaperNumber]:
     column = part.metrics.index(metric)
     for name, values in (*part.rows.items(), *part.cited.items()):
-        yield Number(name, values[column], metric, part)
+        yield PaperNumber(name, values[column], metric, part)
 
 
-def _ours(number: Number, results: Results) -> Result | None:
+def _ours(number: PaperNumber, results: Results) -> Result | None:
     """Of several rows of a model the one whose conditions are most like the paper's."""
     conditions, named = number.part.conditions, results.get(number.name, ())
     return min(named, key=lambda result: len(conditions.unlike(result.conditions)), default=None)
 
 
-def _row(number: Number, results: Results) -> list[str]:
+def _row(number: PaperNumber, results: Results) -> list[str]:
     result = _ours(number, results)
     if result is None:
         missing = "cited only" if number.name in number.part.cited else "not run"
@@ -91,7 +91,7 @@ def _row(number: Number, results: Results) -> list[str]:
     return [result.model, f"{number.value:.3f}", f"{estimate}{mark}", str(result.seeds), unlike]
 
 
-def _order(heading: str, numbers: Sequence[Number], results: Results) -> list[list[str]]:
+def _order(heading: str, numbers: Sequence[PaperNumber], results: Results) -> list[list[str]]:
     """How far our rows stand in the order of this paper."""
     published, values = {}, {}
     for number in numbers:

@@ -12,14 +12,14 @@ from askonce.bench.report.inside import (
     EXAMPLES,
     Scene,
     answer_weights,
-    best_first,
+    best_rows_first,
     ranker_of,
     rankings,
-    recipe_of,
     results_of,
     right_answer,
     scenes,
     shortened,
+    stored_recipe,
 )
 from askonce.bench.report.results import Result
 from askonce.models.rivals.words.attentive_pooling import AttentivePoolingMatcher
@@ -114,13 +114,13 @@ def salient_words(scene: Scene) -> list[Block]:
 
 def has_jump(result: Result) -> bool:
     """Whether a CABIN has the context jump; CABIN-J does not."""
-    return bool(recipe_of(result)["options"].get("jump", True))
+    return bool(stored_recipe(result)["options"].get("jump", True))
 
 
 def _attended(scene: Scene, result: Result, ranker: Ranker) -> Block:
     """Table 7."""
     others = scene.results(*(model for model in ATTENTIVE if model != "cabin"))
-    others = best_first(others, scene.table.metric)[:1]
+    others = best_rows_first(others, scene.table.metric)[:1]
     rankers = {result.model: ranker}
     rankers |= {other.model: r for other in others if (r := ranker_of(other)) is not None}
     rows: list[list[Cell]] = []

@@ -9,7 +9,7 @@ import numpy as np
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import SENTENCE, TaskName
+from askonce.ranking.manifest import SENTENCE
 from askonce.teachers import STARTER
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training.archive.candidates.recipes import (
@@ -27,12 +27,12 @@ from askonce.training.archive.candidates.task_training import (
 from askonce.training.archive.candidates.teaching import ArchiveTeacher, usual_weight
 from askonce.training.archive.selection.held_out import EncodedPosts
 from askonce.training.archive.tasks.pools import ArchiveTask
-from askonce.training.fine_tuning import Outcome
+from askonce.training.fine_tuning import TrainedRanker
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
 from askonce.training.recipe import Recipe
-from askonce.types import Dataset
+from askonce.types import Dataset, TaskName
 
 if TYPE_CHECKING:
     from askonce.models.adapter import Adapter
@@ -144,7 +144,9 @@ def _train_encoder(run: TaskTraining, model: str | None) -> TrainedEncoder:
     return _trained(run, ENCODER, outcome.ranker, outcome)
 
 
-def _trained(run: TaskTraining, folder: str, ranker: Ranker, outcome: Outcome) -> TrainedEncoder:
+def _trained(
+    run: TaskTraining, folder: str, ranker: Ranker, outcome: TrainedRanker
+) -> TrainedEncoder:
     history = tuple(outcome.progress.history[1:])  # of trained epochs: epoch 0 has no loss
     location = f"{run.name}/{folder}"
     return TrainedEncoder(
