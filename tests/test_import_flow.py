@@ -94,7 +94,7 @@ FLOW = {
         run archive
         tuning""",
     "training/pretraining": """
-        language_models pairs plot
+        language_models pairs
         figures
         encoder_decoder
         run""",

@@ -21,7 +21,7 @@ from askonce.training.batches import slices
 from askonce.training.checkpoint import EpochRecord, Progress, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, ignore
-from askonce.training.processes import Processes
+from askonce.training.processes import ALONE
 from askonce.training.recipe import Negatives
 from askonce.training.sampling import Group, GroupSampler
 from askonce.types import Dataset, Pool, TextPair
@@ -109,8 +109,7 @@ def tune_cross_encoder(
 ) -> Progress:
     """Fine-tune on the training pools and load the best epoch by ``watch`` on dev. Resumes."""
     learner = _Tuning(encoder, dataset, config, watch, folder)
-    settings = EpochSettings(config.epochs, config.epochs, config.seed, config.clip)
-    progress = run_epochs(learner, settings, folder, on_event)
+    progress = run_epochs(learner, on_event)
     load_weights(folder / BEST, encoder.model)
     return progress
 
@@ -126,8 +125,9 @@ class _Tuning(Learner[Group]):
         watch: str,
         folder: Path,
     ) -> None:
-        self._encoder, self._config, self._watch, self._folder = encoder, config, watch, folder
-        self.module, self.processes, self.identity = encoder.model, Processes(), as_dict(config)
+        self._encoder, self._config, self._watch, self.folder = encoder, config, watch, folder
+        self.module, self.processes, self.identity = encoder.model, ALONE, as_dict(config)
+        self.settings = EpochSettings(config.epochs, config.epochs, config.seed, config.clip)
         self.optimizer = torch.optim.AdamW(
             self.module.parameters(), lr=config.rate, weight_decay=0.01
         )
@@ -161,7 +161,7 @@ class _Tuning(Learner[Group]):
         return Measurement(metrics[self._watch], {"dev": metrics})
 
     def save(self, record: EpochRecord) -> None:
-        save_weights(self._folder / BEST, self.module)
+        save_weights(self.folder / BEST, self.module)
 
 
 def _rise_and_fall(step: int, total: int) -> float:

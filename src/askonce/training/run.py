@@ -6,9 +6,9 @@ from typing import Any
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.ranker import Ranker
-from askonce.training.distillation.run import beside_cross_encoder, distil_recipe, tune_student
+from askonce.training.distillation.run import beside_cross_encoder, distil_recipe
 from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import TrainedRanker, train
+from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit, train
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.run import initial_ranker
 from askonce.training.processes import launched
@@ -31,12 +31,12 @@ def train_stages(
     processes = launched()
     first, folder = folders
     if before.distil is not None and not by_pairs(before.distil):
-        student = distil_recipe(recipe, before.distil, dataset, first, on_event, processes)
-        return tune_student(student, recipe, dataset, folder, on_event, processes)
+        ranker, teacher = distil_recipe(recipe, before.distil, dataset, first, on_event, processes)
+        return fit(FineTuning(ranker, dataset, recipe, folder, processes, teacher), on_event)
     ranker = initial_ranker(recipe, before.pretrain, dataset, first, vectors, on_event)
     if before.distil is not None:
         longer, beside = beside_cross_encoder(recipe, before.distil, dataset, on_event)
-        return tune_student((ranker, beside), recipe, longer, folder, on_event, processes)
+        return fit(FineTuning(ranker, longer, recipe, folder, processes, beside), on_event)
     return train(ranker, dataset, recipe, folder, on_event, processes)
 
 

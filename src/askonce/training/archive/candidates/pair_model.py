@@ -21,7 +21,7 @@ from askonce.training.distillation.settings import PairDistilSettings
 from askonce.training.epochs import Stop
 from askonce.training.events import OnEvent
 from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit
-from askonce.training.processes import Processes, core_seconds
+from askonce.training.processes import core_seconds
 from askonce.training.recipe import Recipe
 from askonce.types import Dataset, Pool, Post, TextPair
 
@@ -84,7 +84,8 @@ def _train_pair_student(run: TaskTraining, recipe: Recipe) -> TrainedRanker | No
     run.say("training the student of a cross-encoder")
     ranker, folder = run.words().ranker(recipe), run.folder / PAIR_STUDENT
     stop: Stop = lambda: run.clock.left == 0  # noqa: E731
-    return train_beside(teacher, ranker, dataset, recipe, folder, run.on_event, stop)
+    beside = BesidePairTeacher(teacher, DISTIL, run.on_event)
+    return fit(FineTuning(ranker, dataset, recipe, folder, beside=beside), run.on_event, stop)
 
 
 def cost(ranker: Ranker, query: str, candidates: Sequence[Post]) -> float:
@@ -132,18 +133,3 @@ def teaching_seconds(teacher: PairTeacher, dataset: Dataset) -> float:
         for pool in pools[:: max(1, len(pools) // TIMED_PAIRS)][:TIMED_PAIRS]
     ]
     return (tuned + measured + scored) * teacher.seconds_per_pair(sample)
-
-
-def train_beside(
-    teacher: PairTeacher,
-    ranker: Ranker,
-    dataset: Dataset,
-    recipe: Recipe,
-    folder: Path,
-    on_event: OnEvent,
-    stop: Stop,
-) -> TrainedRanker:
-    """Train the pair model on the marks and on the teacher's scores; resumes."""
-    beside = BesidePairTeacher(teacher, DISTIL, on_event)
-    learner = FineTuning(ranker, dataset, recipe, folder, Processes(), beside)
-    return fit(learner, recipe.train, folder, on_event, stop)

@@ -28,15 +28,13 @@ from askonce.training.distillation.student import (
     Distillation,
     TeacherTexts,
     first_words,
-    learn,
     start_as,
 )
 from askonce.training.distillation.texts import read_beside, texts_of
-from askonce.training.epochs import Stop
+from askonce.training.epochs import Stop, run_epochs
 from askonce.training.events import OnEvent
 from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit
 from askonce.training.prepare import start_from
-from askonce.training.processes import Processes
 from askonce.training.recipe import Recipe
 from askonce.types import Dataset, Post
 
@@ -97,7 +95,7 @@ def learn_student(
         read_beside(lexicon, teacher.teacher, read, on_event), DISTIL.held_out, seed
     )
     ranker = _untrained(teacher, lexicon, split, seed)
-    learn(Distillation(ranker, split, DISTIL, folder, seed), DISTIL, seed, on_event, stop)
+    run_epochs(Distillation(ranker, split, DISTIL, folder, seed), on_event, stop)
     return ArchiveStudent(teacher, Ranker.load(folder), split)
 
 
@@ -133,13 +131,13 @@ def tune_student(
         config = replace(DISTIL, epochs=ADAPTER_EPOCHS)
         first = folder.with_name(FIRST)
         learner = Distillation(ranker, student.texts, config, first, seed, bend=bend)
-        learn(learner, config, seed, on_event, stop())
+        run_epochs(learner, on_event, stop())
         ranker = start_from(recipe, first)
     beside = BesideTeacher(
         student.teacher.teacher, DISTIL.kl, DISTIL.cosine, recipe.train.scale, bend
     )
-    tuning = FineTuning(ranker, dataset, recipe, folder, Processes(), beside)
-    return fit(tuning, recipe.train, folder, on_event, stop())
+    tuning = FineTuning(ranker, dataset, recipe, folder, beside=beside)
+    return fit(tuning, on_event, stop())
 
 
 def bend_of(adapter: Adapter | None) -> Bend:
