@@ -177,14 +177,21 @@ FLOW = {
         app""",
     "server/routes": "ask feedback health hooks models moderation options page posts",
     "cli": """
-        group output serving
-        ask bench datasets demo import_ models sync training_progress
-        duplicates index info recipes serve starter train
+        group options
+        output
+        progress
+        archives benchmarks starter
         reference
         __main__""",
-    "cli/serving": """
+    "cli/archives": """
+        ask demo duplicates import_ index info serving sync train
+        serve""",
+    "cli/archives/serving": """
         options
         run""",
+    "cli/benchmarks": """
+        inputs
+        bench datasets models pairs recipes""",
 }
 
 

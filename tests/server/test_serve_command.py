@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from askonce.archive import Archive
-from askonce.cli import serve
-from askonce.cli.serving import run as serving
+from askonce.cli.archives import serve
+from askonce.cli.archives.serving import run as serving
 from askonce.engine.lifecycle.following import EngineEvent
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
@@ -135,7 +135,7 @@ def test_a_response_does_not_wait_for_an_acknowledgement():
 
 def test_the_server_starts_without_loading_torch():
     code = (
-        "import sys, askonce.server, askonce.cli.serve, uvicorn; "
+        "import sys, askonce.server, askonce.cli.archives.serve, uvicorn; "
         "print({'torch', 'sklearn', 'scipy', 'gensim'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

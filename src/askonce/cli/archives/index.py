@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from askonce.cli.ask import ArchiveLocation, IndexAddress, WorkFolder
-from askonce.cli.output import JsonFlag, counted_progress, progress, write_json
+from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
+from askonce.cli.output import write_json
+from askonce.cli.progress import counted_progress, progress
 
 
 def index(

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from askonce.cli.output import JsonFlag, console, first_line, folder_only, progress, write_json
+from askonce.cli.options import JsonFlag, folder_only
+from askonce.cli.output import console, first_line, write_json
+from askonce.cli.progress import progress
 from askonce.types import TaskName
 
 

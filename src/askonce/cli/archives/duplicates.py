@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from askonce.cli.ask import ArchiveLocation, IndexAddress, WorkFolder
-from askonce.cli.output import JsonFlag, is_stdout, write_json
+from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder, is_stdout
+from askonce.cli.output import write_json
 
 if TYPE_CHECKING:
     from askonce.engine.duplicates import FoundDuplicate

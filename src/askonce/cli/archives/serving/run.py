@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from askonce.cli.serving.options import ArchiveOptions, ArchiveToServe
+from askonce.cli.archives.serving.options import ArchiveOptions, ArchiveToServe
 from askonce.errors import AskonceError
 from askonce.server.app import app_of
 from askonce.server.batching import query_threads
