@@ -136,9 +136,9 @@ FLOW = {
         base
         baseline cross_encoder fusion sentence_encoder trained""",
     "bench/report": """
-        charts histories labels published
+        charts histories published
         blocks drawing results
-        gains inside plots table variants
+        gains inside table variants
         figures
         document""",
     "engine": """

@@ -101,7 +101,7 @@ def block_markdown(block: Block, folder: Path) -> str:
 
 
 def _write_drawing(block: Plot | RotatingClouds, folder: Path) -> str:
-    from askonce.bench.report.plots import svg
+    from askonce.bench.report.drawing import svg
 
     if isinstance(block, Plot):
         chart = block.chart
@@ -116,8 +116,7 @@ def _write_drawing(block: Plot | RotatingClouds, folder: Path) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    from askonce.bench.report.drawing import GROUP_COLOURS
-    from askonce.bench.report.plots import svg
+    from askonce.bench.report.drawing import GROUP_COLOURS, svg
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("askonce.bench.report"),

@@ -1,10 +1,21 @@
-"""Draw charts with matplotlib; sizes are in pixels."""
+"""Draw charts with matplotlib, as SVG whose text stays text and whose colours follow the page.
+
+Sizes are in pixels. Import this module only where a report is made: matplotlib takes a while to
+load.
+"""
 
 import math
+import re
+import warnings
+from collections.abc import Sequence
 from functools import singledispatch
-from itertools import product
+from html import escape
+from io import StringIO
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,7 +37,6 @@ from askonce.bench.report.charts import (
     ScatterCharts,
     Series,
 )
-from askonce.bench.report.labels import label_heights, label_point, separated
 
 # of rows by their kind, and of lines; readable on white and on black
 KINDS = {"baseline": "#8a8a8a", "transformer": "#d08700", "trained": "#2f7ed8", "fusion": "#2e9e5b"}
@@ -40,6 +50,54 @@ WIDTH = 860  # of most charts
 PANELS_ACROSS, PANEL_TITLE, BINS = 3, 42, 40
 MIN_RANGE = 0.02  # of a linear axis, so that noise does not fill it
 INK = "#010203"  # stands for the text colour of the page until the SVG is written
+LABEL_GAP = 12  # between the base lines of two labels
+TICK_SIZES = [f"{axis}tick.{kind}.size" for axis in "xy" for kind in ("major", "minor")]
+INKED = ("axes.labelcolor", "grid.color", "text.color", "xtick.color", "ytick.color")
+STYLE: Any = {  # matplotlib types its keys as literals
+    **dict.fromkeys(TICK_SIZES, 0),
+    **dict.fromkeys(("axes.edgecolor", "axes.facecolor", "figure.facecolor"), "none"),
+    **dict.fromkeys(INKED, INK),
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.xmargin": 0.06,
+    "axes.ymargin": 0.06,
+    "figure.dpi": 72,  # one point is one pixel
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 11,
+    "grid.alpha": 0.15,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "askonce",  # the same chart gives the same file
+    "text.parse_math": False,  # a word may hold dollar signs
+}
+# Ids that two charts of a page would share, clips that clip nothing, idle rotations, indents.
+NEEDLESS = re.compile(
+    r' id="[\w.]+_\d+"| clip-path="[^"]*"|<clipPath.*?</clipPath>| transform="rotate\(-0 [^"]*"'
+    r"|(?<=\n) +",
+    re.S,
+)
+
+
+def svg(chart: Chart, title: str) -> str:
+    """The chart as an SVG element with the title as its accessible name."""
+    with rc_context(STYLE), warnings.catch_warnings():
+        # the reader's browser chooses the font: glyphs that matplotlib's lacks do not matter
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        written = StringIO()
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        draw(chart).savefig(written, format="svg", metadata=nothing)
+    text = written.getvalue()
+    text = text[text.index("<svg") :].rstrip().replace(INK, "currentColor")
+    text = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', text, count=2)
+    text = re.sub(r'<g id="tip([0-9a-f]*)">', _tip_element, text)
+    text = NEEDLESS.sub("", text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+
+
+def _tip_element(match: re.Match[str]) -> str:
+    return f"<g><title>{escape(bytes.fromhex(match[1]).decode())}</title>"
 
 
 @singledispatch
@@ -273,3 +331,46 @@ def _tip(artist: Artist, text: str) -> None:
 
 def _colour(n: int) -> str:
     return COLOURS[n % len(COLOURS)]
+
+
+def separated(heights: Sequence[float], limit: float) -> list[float]:
+    """Heights of labels near the given ones, none over another, none beyond the limit."""
+    order = sorted(range(len(heights)), key=lambda n: heights[n])
+    placed = list(heights)
+    for below, n in pairwise(order):
+        placed[n] = max(placed[n], placed[below] + LABEL_GAP)
+    for n in reversed(order):
+        placed[n] = min(placed[n], limit)
+        limit = placed[n] - LABEL_GAP
+    return placed
+
+
+def label_heights(positions: Sequence[tuple[float, float]]) -> list[float]:
+    """Heights at which the labels of nearby points do not cover each other."""
+    taken: list[tuple[float, float]] = []
+    heights = [0.0] * len(positions)
+    for n in sorted(range(len(positions)), key=lambda n: -positions[n][1]):
+        x, y = positions[n]
+        while any(abs(x - a) < 150 and abs(y - b) < LABEL_GAP for a, b in taken):
+            y -= 2
+        taken.append((x, y))
+        heights[n] = y
+    return heights
+
+
+def label_point(
+    axes: Axes, name: str, point: tuple[float, float], position: tuple[float, float], colour: str
+) -> None:
+    """A name at a position in pixels, with a thin line from the point it belongs to."""
+    axes.annotate(
+        name,
+        point,
+        position,
+        textcoords="figure points",
+        va="center",
+        annotation_clip=False,
+        arrowprops={
+            "arrowstyle": "-", "color": colour, "alpha": 0.4, "shrinkA": 0, "shrinkB": 0,
+            "relpos": (0, 0.5), "linewidth": 1,
+        },
+    )  # fmt: skip
