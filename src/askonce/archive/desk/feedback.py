@@ -14,7 +14,7 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, and_, select
 
-from askonce.archive.desk.options import Connect
+from askonce.archive.desk.options import DeskTable
 from askonce.archive.tables import feedback
 from askonce.types import utc_now
 
@@ -59,10 +59,7 @@ class WeightedLabel:
     source: str | None = None  # the question of the archive that a moderator decided about
 
 
-class FeedbackTable:
-    def __init__(self, reading: Connect, writing: Connect) -> None:
-        self._reading, self._writing = reading, writing
-
+class FeedbackTable(DeskTable):
     def add(self, new: Feedback) -> bool:
         """Store a mark in place of the visitor's earlier one on the pair; whether it is new.
 
