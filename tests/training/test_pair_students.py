@@ -65,7 +65,7 @@ def tuning(monkeypatch):
     import askonce.training.distillation.pair_teacher as module
 
     counts = {"tuned": 0, "scored": 0}
-    tune, score = module.tune, CrossEncoder.score
+    tune, score = module.tune_cross_encoder, CrossEncoder.score
 
     def counted_tune(*args):
         counts["tuned"] += 1
@@ -75,7 +75,7 @@ def tuning(monkeypatch):
         counts["scored"] += len(pairs) * ("best" not in str(args))
         return score(self, pairs, *args)
 
-    monkeypatch.setattr(module, "tune", counted_tune)
+    monkeypatch.setattr(module, "tune_cross_encoder", counted_tune)
     monkeypatch.setattr(CrossEncoder, "score", counted_score)
     return counts
 

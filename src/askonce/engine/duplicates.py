@@ -8,7 +8,6 @@ from askonce.archive import Archive
 from askonce.engine.options import ResultOptions
 from askonce.engine.results import SimilarQuestion
 from askonce.index.base import KeyIndex, Terms, batches
-from askonce.index.readers import quick_query_keys
 from askonce.ranking.calibration import SHARED, Calibration, QueryWords, same_title
 from askonce.ranking.pipeline import TITLE_BONUS, Search
 from askonce.ranking.stages import BM25, TYPED, VECTORS
@@ -107,7 +106,7 @@ def _by_vectors(
 ) -> Iterator[list[FoundDuplicate]]:
     """Products of matrices find the nearest questions; only likely pairs are read in full."""
     for batch in batches(questions, VECTOR_BATCH):
-        keys = quick_query_keys(vectors.coder, [post.text for post in batch])  # (B, K)
+        keys = vectors.coder.quick_query_keys([post.text for post in batch])  # (B, K)
         likely = []
         for post, hits in zip(batch, vectors.search_keys(keys, HITS), strict=True):
             scores = {hit.id: {VECTORS: hit.score} for hit in hits if hit.id != post.id}

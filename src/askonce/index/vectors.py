@@ -14,7 +14,6 @@ from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit, KeyEncoder, batches, finite_keys
 from askonce.index.key_search import EMPTY, Graph, KeySnapshot
-from askonce.index.readers import first_keys, slow_reader
 from askonce.index.vector_files import KeyRows, Saved, VectorFiles, added, marked, removed
 from askonce.types import Post
 
@@ -52,7 +51,7 @@ class VectorIndex:
         exact_values: int = EXACT_VALUES,
     ) -> None:
         self.coder, self.position = coder, 0
-        self._two_readers = slow_reader(coder) is not None
+        self._two_readers = coder.slow is not None
         self._writable, self._exact_values = writer, exact_values
         self._files = VectorFiles(folder, coder.name) if folder is not None else None
         self._saved, self._contents, self._snapshot = Saved(), IndexedRows(), EMPTY
@@ -69,7 +68,7 @@ class VectorIndex:
         self._need_writer()
         for batch in batches(posts, BATCH):
             latest = {post.id: post for post in batch}
-            self.add_keys(list(latest), *first_keys(self.coder, list(latest.values())))
+            self.add_keys(list(latest), *self.coder.first_keys(list(latest.values())))
 
     def add_keys(
         self, ids: Sequence[str], keys: np.ndarray, read: np.ndarray | None = None

@@ -18,7 +18,6 @@ from askonce.engine.lifecycle.loading import Loader, coder_of
 from askonce.errors import NotAnEncoder
 from askonce.files import Lock
 from askonce.index.base import KeyEncoder, KeyIndex
-from askonce.index.readers import slow_reader
 from askonce.index.storage import IndexStorage, changing, index_storage
 from askonce.ranking.manifest import current, read_manifest
 from askonce.types import PostKind, TaskName
@@ -69,7 +68,7 @@ class _Job:
 
     def run(self, kind: PostKind, coder: KeyEncoder, index: KeyIndex) -> None:
         start, end = index.position, self.archive.change
-        reader = slow_reader(coder) or coder
+        reader = coder.slow or coder
         unread = set(index.unread())
         old = shards_between(0, start) if unread else []
         shards = [*old, *shards_between(start, end)]

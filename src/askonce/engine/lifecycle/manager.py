@@ -15,7 +15,6 @@ from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
 from askonce.files import Lock
 from askonce.index.base import Index, IndexDamaged, IndexUnavailable, KeyIndex
-from askonce.index.readers import slow_reader
 from askonce.index.storage import FolderStorage, index_storage
 from askonce.ranking.manifest import current, read_manifest
 from askonce.ranking.pipeline import Search
@@ -56,7 +55,7 @@ class Searches:
 
     def read_share(self) -> float | None:
         """The share of posts that the slow one of two readers has read; None with one reader."""
-        indexes = [i for i in self.key_indexes() if slow_reader(i.coder) is not None]
+        indexes = [i for i in self.key_indexes() if i.coder.slow is not None]
         posts = sum(map(len, indexes))
         if not posts:
             return None
