@@ -96,10 +96,9 @@ FLOW = {
     "training/pretraining": """
         language_models pairs
         figures
-        encoder_decoder
-        run""",
+        encoder_decoder""",
     "training/distillation": """
-        adapted mined pair_teacher settings texts
+        adapted pair_teacher settings texts
         beside
         student
         run""",

@@ -23,10 +23,10 @@ from askonce.training.archive.candidates.task_training import Clock, TaskTrainin
 from askonce.training.archive.candidates.words import learn_words
 from askonce.training.cross_encoder import CrossEncoder, CrossSettings
 from askonce.training.distillation.beside import BesidePairTeacher, kl, margin
-from askonce.training.distillation.mined import with_mined
 from askonce.training.distillation.pair_teacher import PairTeacher
 from askonce.training.distillation.run import beside_cross_encoder
 from askonce.training.distillation.settings import PairDistilSettings
+from askonce.training.distillation.texts import with_mined
 from askonce.training.events import Note, ignore
 from askonce.training.fine_tuning import FineTuning, fit
 from askonce.training.prepare import untrained

@@ -123,8 +123,8 @@ def pretrain(
 ) -> None:
     """Pre-train on texts alone, for `askonce train-recipe --start`; a stopped run resumes."""
     from askonce.data.benchmarks import load_dataset
-    from askonce.training.pretraining.run import pretrain_recipe
     from askonce.training.recipe import read_table
+    from askonce.training.run import pretrain_recipe
 
     chosen, name, folder = _open_recipe(recipe, changes, out, "pretrain")
     table = read_table(recipe, "pretrain", changes or []) or {}

@@ -19,7 +19,6 @@ from askonce.text.lexicon import Lexicon
 from askonce.training.cross_encoder import CrossSettings
 from askonce.training.distillation.adapted import AdaptedTeacher, open_teacher
 from askonce.training.distillation.beside import BesidePairTeacher, BesideTeacher
-from askonce.training.distillation.mined import with_mined
 from askonce.training.distillation.pair_teacher import PairTeacher
 from askonce.training.distillation.settings import (
     AdapterSettings,
@@ -32,7 +31,7 @@ from askonce.training.distillation.student import (
     first_words,
     start_as,
 )
-from askonce.training.distillation.texts import archive_posts, read_beside, texts_of
+from askonce.training.distillation.texts import archive_posts, read_beside, texts_of, with_mined
 from askonce.training.epochs import run_epochs
 from askonce.training.events import OnEvent, Phase
 from askonce.training.fine_tuning import train
