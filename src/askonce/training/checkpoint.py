@@ -36,6 +36,10 @@ class Progress:
     values: list[float] = field(default_factory=list)  # what decides, per epoch
 
     @property
+    def seconds(self) -> float:
+        return float(sum(record["seconds"] for record in self.history))
+
+    @property
     def waiting(self) -> int:
         """Epochs since the best one of training, which epoch 0 is not part of."""
         trained = self.values[1:]

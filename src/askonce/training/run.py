@@ -100,13 +100,13 @@ def run_recipe(
     """
     on_event(Phase("building the vocabulary, reading vectors"))
     if isinstance(start, Path):
-        outcome = train(start_from(recipe, start), dataset, recipe, folder, on_event, launched())
+        trained = train(start_from(recipe, start), dataset, recipe, folder, on_event, launched())
     else:
         folders = folder / DISTILLED, folder
-        outcome = train_stages(recipe, start, dataset, folders, vectors, on_event)
+        trained = train_stages(recipe, start, dataset, folders, vectors, on_event)
     on_event(Phase("measuring"))
     measured = {
-        role: figures(outcome.ranker, dataset.role(role), dataset)
+        role: figures(trained.ranker, dataset.role(role), dataset)
         for role in ROLES
         if has(dataset, role)
     }
@@ -114,10 +114,10 @@ def run_recipe(
         "model": recipe.model,
         "dataset": dataset.name,
         "folder": str(folder),
-        "parameters": outcome.ranker.model.trainable_parameters(),
-        "epochs": outcome.progress.epoch,
-        "best_epoch": outcome.progress.best_epoch,
-        "seconds": round(sum(record["seconds"] for record in outcome.progress.history), 1),
+        "parameters": trained.ranker.model.trainable_parameters(),
+        "epochs": trained.progress.epoch,
+        "best_epoch": trained.progress.best_epoch,
+        "seconds": round(trained.progress.seconds, 1),
         "figures": measured,
     }
 

@@ -51,7 +51,7 @@ class CrossEncoderRow(Row):
         facts = {
             "epochs": progress.epoch,
             "best_epoch": progress.best_epoch,
-            "train_seconds": sum(record["seconds"] for record in progress.history),
+            "train_seconds": progress.seconds,
             "parameters": size,
             "all_parameters": size,
         }

@@ -56,11 +56,11 @@ def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> Tra
         text = f"{ranker.name} takes {1000 * seconds:.0f} ms for {len(candidates)} candidates"
         run.note(f"no pair model, since {text}")
         return None
-    outcome = train_model(run, ranker, run.pair_data, recipe, PAIR)
+    trained = train_model(run, ranker, run.pair_data, recipe, PAIR)
     student = _train_pair_student(run, recipe)
-    if student is not None and max(student.progress.values) > max(outcome.progress.values):
+    if student is not None and max(student.progress.values) > max(trained.progress.values):
         return TrainedPair(student.ranker, student.progress, f"{run.name}/{PAIR_STUDENT}")
-    return TrainedPair(outcome.ranker, outcome.progress, f"{run.name}/{PAIR}")
+    return TrainedPair(trained.ranker, trained.progress, f"{run.name}/{PAIR}")
 
 
 def _train_pair_student(run: TaskTraining, recipe: Recipe) -> TrainedRanker | None:
