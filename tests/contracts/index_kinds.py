@@ -12,14 +12,13 @@ import pytest
 
 from askonce.index.base import Index, KeyEncoder
 from askonce.index.lexical import LexicalIndex
-from askonce.index.milvus.keys import MilvusKeys
 from askonce.index.milvus.words import MilvusWords
 from askonce.index.readers import TwoReaders
-from askonce.index.vectors import VectorIndex
 from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
+from tests.index.by_text import MilvusKeys, VectorIndex
 
 TEXT = "chain brake tyre saddle wheel pedal spoke cable gear frame light pump rain hill road"
 WORDS = TEXT.split()

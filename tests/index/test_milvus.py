@@ -12,11 +12,10 @@ from askonce.archive import open_archive
 from askonce.errors import AskonceError, MissingExtra
 from askonce.index.base import IndexDamaged, IndexUnavailable, KeyEncoder
 from askonce.index.lexical import LexicalIndex
-from askonce.index.milvus.keys import MilvusKeys
 from askonce.index.milvus.words import LONGEST, MilvusWords
 from askonce.index.storage import FolderStorage, MilvusStorage, index_storage
-from askonce.index.vectors import VectorIndex
 from askonce.types import Post
+from tests.index.by_text import MilvusKeys, VectorIndex
 
 pytestmark = pytest.mark.skipif(
     not (find_spec("pymilvus") and find_spec("milvus_lite")),

@@ -6,12 +6,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askonce.archive import Archive
 from askonce.errors import AskonceError
 from askonce.index.base import IndexDamaged, KeyEncoder
+from askonce.index.lexical import LexicalIndex
 from askonce.index.vector_files import added, removed, replay
-from askonce.index.vectors import VectorIndex
 from askonce.models.layers.poincare import RADIUS, candidate_key, query_key
+from askonce.ranking.manifest import Serving
+from askonce.ranking.pipeline import Search
+from askonce.ranking.stages import Query
 from askonce.types import Post
+from tests.index.by_text import VectorIndex
 
 
 class Given(KeyEncoder):
@@ -229,15 +234,18 @@ def test_keys_of_one_index_have_one_length():
         index.add(posts([1]))
 
 
-def test_a_query_is_encoded_once():
+def test_a_question_is_encoded_once_to_be_searched_and_scored():
     coder = Given(np.eye(3))
     asked = []
     coder.query_keys = lambda texts: asked.append(texts) or coder.keys[[0]]
     index = VectorIndex(None, coder)
     index.add(posts(range(3)))
-    hits = index.search("0", 2)
-    assert index.score("0", [hit.id for hit in hits]).tolist() == [hit.score for hit in hits]
-    assert len(asked) == 1
+    serving = Serving(weights={"bm25": 1.0, "vectors": 1.0})
+    search = Search(Archive.in_memory(), LexicalIndex.of(posts(range(3))), index, None, serving)
+    [candidates] = search.find([Query("0", lent={"p2": 0.0})], depth=2)
+    hits = index.search_key(coder.keys[0], 3)
+    assert dict(zip(candidates.ids, candidates.stages["vectors"], strict=True)) == dict(hits)
+    assert asked == [["0"]]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.lists(st.text(max_size=5), min_size=1, max_size=4))))

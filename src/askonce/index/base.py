@@ -52,15 +52,6 @@ class Index(Protocol):
     def remove(self, ids: Iterable[str]) -> None:
         """Remove posts; unknown ids are no error."""
 
-    def search(self, text: str, k: int = 10) -> list[Hit]:
-        """The k best posts, best first; equal scores are ordered by id."""
-
-    def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
-        """The score of each of these posts, equal to the score that ``search`` gives it.
-
-        Always finite: an unknown post scores no better than the worst of the others.
-        """
-
     def save(self) -> None:
         """Write everything added so far, and the position, to disk: all of it or nothing."""
 
@@ -113,6 +104,15 @@ class WordIndex(Index, Protocol):
     @property
     def terms(self) -> Terms: ...
 
+    def search(self, text: str, k: int = 10) -> list[Hit]:
+        """The k best posts, best first; equal scores are ordered by id."""
+
+    def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
+        """The score of each of these posts, equal to the score that ``search`` gives it.
+
+        Always finite: an unknown post scores no better than the worst of the others.
+        """
+
 
 class KeyIndex(Index, Protocol):
     coder: KeyEncoder
@@ -132,13 +132,16 @@ class KeyIndex(Index, Protocol):
         """How many there are."""
 
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
-        """The k posts that match a query's key best."""
+        """The k posts that match a query's key best; equal scores are ordered by id."""
 
     def search_keys(self, keys: np.ndarray, k: int = 10) -> list[list[Hit]]:
         """The k best posts for each of many keys (Q, K): faster than one by one."""
 
     def score_key(self, key: np.ndarray, ids: Sequence[str]) -> np.ndarray:
-        """The inner product of each of these posts with a query's key."""
+        """The inner product of each of these posts with a query's key, as ``search_key`` gives it.
+
+        Always finite: an unknown post scores no better than the worst of the others.
+        """
 
 
 def best_first(hits: Iterable[Hit]) -> list[Hit]:

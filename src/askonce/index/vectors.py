@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from askonce.types import Post
 BATCH = 2048  # posts encoded at a time
 EXACT_VALUES = 10_000_000  # numbers in all keys: 33,000 rows of 300, 4 ms on one core
 FEW_DEAD = 1000  # rows of replaced or removed posts that do not justify new files
-CACHED_QUERIES = 128
 
 
 @dataclass
@@ -57,7 +55,6 @@ class VectorIndex:
         self._saved, self._contents, self._snapshot = Saved(), IndexedRows(), EMPTY
         self._writing = threading.Lock()  # one change at a time
         self._publishing = threading.Lock()  # rows by id and snapshot change together
-        self._query_key = lru_cache(CACHED_QUERIES)(self._encode_query)
         if folder is not None:
             self._open(folder)
 
@@ -103,17 +100,11 @@ class VectorIndex:
                     contents.unread.pop(post_id, None)
                 self._snapshot = replace(snapshot, alive=alive, living=snapshot.living - len(gone))
 
-    def search(self, text: str, k: int = 10) -> list[Hit]:
-        return self.search_key(self._query_key(text), k) if k > 0 and text.strip() else []
-
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         return self._snapshot.best(key, k)
 
     def search_keys(self, keys: np.ndarray, k: int = 10) -> list[list[Hit]]:
         return self._snapshot.best_many(keys, k)
-
-    def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
-        return self.score_key(self._query_key(text), ids)
 
     def score_key(self, key: np.ndarray, ids: Sequence[str]) -> np.ndarray:
         with self._publishing:
@@ -180,9 +171,6 @@ class VectorIndex:
             if isinstance(error, FileNotFoundError):
                 raise position.damaged(folder, "is gone") from None
             raise position.not_writable(folder, error) from None
-
-    def _encode_query(self, text: str) -> np.ndarray:
-        return self.coder.query_keys([text])[0]  # (K,)
 
     def _checked(self, ids: Sequence[str], keys: np.ndarray) -> np.ndarray:
         dim = self._snapshot.keys.shape[1] or keys.shape[1]

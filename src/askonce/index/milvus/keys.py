@@ -1,7 +1,6 @@
 """Search in Milvus by the keys of an encoder, by inner product."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from askonce.types import Post
 FORMAT = 1
 SPARE = 10  # extra hits, as rounding may have changed the order
 ROUNDING = 1e-5  # of single precision, relative to the largest score
-CACHED_QUERIES = 128
 UNREAD = "read == false"
 
 
@@ -25,7 +23,6 @@ class MilvusKeys(MilvusCollection):
 
     def __init__(self, address: str, name: str, coder: KeyEncoder, writer: bool = True) -> None:
         self.coder = coder
-        self._query_key = lru_cache(CACHED_QUERIES)(self._encode_query)
         made = {"kind": "keys", "format": FORMAT, "coder": coder.name}
         super().__init__(address, name, made, writer)
 
@@ -67,9 +64,6 @@ class MilvusKeys(MilvusCollection):
             )
         return int(rows[0]["count(*)"])
 
-    def search(self, text: str, k: int = 10) -> list[Hit]:
-        return self.search_key(self._query_key(text), k) if k > 0 and text.strip() else []
-
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         if k < 1:
             return []
@@ -82,9 +76,6 @@ class MilvusKeys(MilvusCollection):
 
     def search_keys(self, keys: np.ndarray, k: int = 10) -> list[list[Hit]]:
         return [self.search_key(key, k) for key in keys]
-
-    def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
-        return self.score_key(self._query_key(text), ids)
 
     def score_key(self, key: np.ndarray, ids: Sequence[str]) -> np.ndarray:
         if not ids:
@@ -125,9 +116,6 @@ class MilvusKeys(MilvusCollection):
         products = _products([result["entity"] for result in results], key)
         pairs = zip(results, products, strict=True)
         return best_first(Hit(as_id(result["id"]), score) for result, score in pairs)
-
-    def _encode_query(self, text: str) -> np.ndarray:
-        return np.asarray(self.coder.query_keys([text])[0], dtype=np.float32)  # (K,)
 
 
 def _products(rows: Sequence[Any], key: np.ndarray) -> list[float]:
