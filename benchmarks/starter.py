@@ -17,6 +17,7 @@ from askonce.baselines.base import Material
 from askonce.baselines.lexical import BM25
 from askonce.data.benchmarks import load_dataset
 from askonce.evaluation import bootstrap_interval, evaluate, pools_to_qrels, pools_to_run
+from askonce.index.base import KeyEncoder
 from askonce.ranking.fusion import fuse
 from askonce.ranking.manifest import Serving
 from askonce.teachers import Teacher, load_teacher
@@ -31,10 +32,8 @@ HALF = {"bm25": 0.5, "vectors": 0.5}
 Figures = dict[str, np.ndarray]  # system -> average precision of each question
 
 
-class Keys:
+class Keys(KeyEncoder):
     """A teacher's vectors as keys of an index."""
-
-    ranker = None
 
     def __init__(self, teacher: Teacher) -> None:
         self.name, self._teacher = teacher.name, teacher
@@ -89,7 +88,10 @@ def dataset_dev(name: str, data: Path, encoders: dict[str, Teacher]) -> Figures:
         system: evaluate(qrels, pools_to_run(pools, values), dataset.protocol)
         for system, values in scores.items()
     }
-    return {system: np.array(list(r.values("MAP").values())) for system, r in reports.items()}
+    return {
+        system: np.array([row["MAP"] for row in r.per_query.values()])
+        for system, r in reports.items()
+    }
 
 
 def speed(teacher: Teacher, texts: list[str], times: int = 5) -> float:

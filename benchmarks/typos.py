@@ -36,6 +36,13 @@ def main() -> None:
         options.json.write_text(text + "\n")
 
 
+def original_of(snapshot: Snapshot, name: str) -> str:
+    """The end of a question's chain of duplicates."""
+    while (target := snapshot.duplicate_of(name)) is not None:
+        name = target
+    return name
+
+
 def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
     """MRR of the original: as written, with typos, with typos forgiven."""
     posts = list(snapshot.questions.values())
@@ -44,7 +51,7 @@ def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
     for index in (plain, forgiving):
         index.add(posts)
     marked = [
-        (post, snapshot.questions[snapshot.original(post.id)])
+        (post, snapshot.questions[original_of(snapshot, post.id)])
         for post in posts
         if snapshot.duplicate_of(post.id)
     ]

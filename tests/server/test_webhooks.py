@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from askonce.cli.serving import run
+from askonce.cli.archives.serving import run
 from askonce.engine import Engine
 from askonce.errors import AskonceError
 from askonce.server import Keys, ServerSettings

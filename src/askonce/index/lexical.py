@@ -30,7 +30,7 @@ CACHED_IDS = 200_000  # of documents, about 40 MB
 TIES = 1000  # posts tied with the last hit that are ordered by id
 
 
-class Reader:
+class CommitReader:
     """What one commit holds, and the ids of documents that were found in it."""
 
     def __init__(self, searcher: "tantivy.Searcher") -> None:
@@ -273,7 +273,7 @@ class LexicalIndex:
             self._index.reload()
         except ValueError as error:
             raise position.damaged(self._folder or Path(), f"is broken ({error})") from None
-        self._reader = Reader(self._index.searcher())
+        self._reader = CommitReader(self._index.searcher())
 
     def _holds(self, post_id: str) -> bool:
         with self._reading():
@@ -282,7 +282,7 @@ class LexicalIndex:
     def _terms(self, text: str) -> Counter[str]:
         return Counter(self.terms(text)[:MAX_QUERY_WORDS])
 
-    def _best_terms(self, reader: Reader, text: str) -> Mapping[str, int]:
+    def _best_terms(self, reader: CommitReader, text: str) -> Mapping[str, int]:
         """The terms of a query with their counts; of many, those that add most to a score."""
         counts = self._terms(text)
         if len(counts) <= self._query_terms:
@@ -291,7 +291,7 @@ class LexicalIndex:
         best = sorted(counts, key=lambda term: (-worth[term], term))[: self._query_terms]
         return {term: counts[term] for term in best}
 
-    def _worth(self, reader: Reader, term: str) -> float:
+    def _worth(self, reader: CommitReader, term: str) -> float:
         """What a term adds to the score of a post, but for its frequency in the post: its idf."""
         posts = reader.frequency(term)
         if posts:
@@ -301,13 +301,13 @@ class LexicalIndex:
     def _forgives(self, term: str) -> bool:
         return self._forgiving and len(term) >= SHORTEST_TYPO
 
-    def _any_of(self, terms: Mapping[str, int], reader: Reader | None = None) -> "Query":
+    def _any_of(self, terms: Mapping[str, int], reader: CommitReader | None = None) -> "Query":
         """A query for any of these terms; with a reader, typos may be forgiven."""
         return Query.boolean_query(
             [(Occur.Should, self._match(reader, term, count)) for term, count in terms.items()]
         )
 
-    def _match(self, reader: Reader | None, term: str, count: int) -> "Query":
+    def _match(self, reader: CommitReader | None, term: str, count: int) -> "Query":
         if reader is None or not self._forgives(term) or reader.frequency(term):
             return self._term(term, count)
         distance = 2 if len(term) >= LONG_WORD else 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from askonce.data import formats
 from askonce.data.formats.posts import from_json
-from askonce.data.forums import Record, Source, converted, discourse, github, zendesk
+from askonce.data.forums import Imported, Source, converted, discourse, github, zendesk
 from askonce.errors import UnknownName
 from askonce.registry import nearest
 from askonce.sync.http import Client, Gone, SyncError
@@ -29,7 +29,7 @@ class Page:
 
     position: Position
     more: bool
-    records: list[Record] = field(default_factory=list)
+    records: list[Imported] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
 
 
@@ -111,7 +111,7 @@ def github_issues(client: Client, address: Address, position: Position) -> Page:
     if not isinstance(items, list):
         raise SyncError(f"{url}: expected a list, found {str(items)[:80]!r}")
     objects = [item for item in items if isinstance(item, dict)]
-    records: list[Record] = []
+    records: list[Imported] = []
     for item in objects:
         records += github.page_posts(address.record(path, item), address.source)
     latest = max((str(item.get("updated_at", "")) for item in objects), default="")
@@ -132,7 +132,7 @@ def discourse_topics(client: Client, address: Address, position: Position) -> Pa
     body, _ = client.get(f"{base}/latest.json", {"order": "activity", "page": number})
     listed = body.get("topic_list", {}).get("topics", []) if isinstance(body, dict) else []
     since, high = position.get("since", ""), position.get("high", "")
-    records: list[Record] = []
+    records: list[Imported] = []
     reached = not listed
     for topic in listed:
         bumped = str(topic.get("bumped_at") or topic.get("last_posted_at") or "")
@@ -146,7 +146,7 @@ def discourse_topics(client: Client, address: Address, position: Position) -> Pa
     return Page({"since": since, "high": high, "page": number + 1}, True, records)
 
 
-def _topic(client: Client, address: Address, base: str, topic: object) -> Iterator[Record]:
+def _topic(client: Client, address: Address, base: str, topic: object) -> Iterator[Imported]:
     """All posts of a topic; the first twenty come with it, the others by their ids."""
     try:
         body, _ = client.get(f"{base}/t/{topic}.json")

@@ -37,7 +37,7 @@ FAST = ("bm25", *(f"{prefix}{name}" for name in FAST_ENCODERS for prefix in ("",
 
 
 @dataclass(frozen=True)
-class Figure:
+class RowMean:
     """A mean over questions with its interval."""
 
     row: str
@@ -54,10 +54,10 @@ class Figure:
 class Gain:
     data: str
     questions: int
-    bm25: Figure
-    had: Figure
-    served: Figure
-    fast: Figure
+    bm25: RowMean
+    had: RowMean
+    served: RowMean
+    fast: RowMean
     times: float | None  # speed of the fast row's encoder over MiniLM's
 
     @property
@@ -150,9 +150,9 @@ def _archive_gain(data: str, serving: Serving) -> Gain:
     dev, test = serving.figures["dev"], serving.figures["test"]
     intervals = serving.intervals.get("test", {})
 
-    def figure(system: str, row: str) -> Figure:
+    def figure(system: str, row: str) -> RowMean:
         low, high = intervals.get(system, (None, None))
-        return Figure(row, test[system]["MAP"], low, high)
+        return RowMean(row, test[system]["MAP"], low, high)
 
     had = "fused minilm" if "fused minilm" in test else "fused"
     used = [part for part in (serving.encoder, serving.pair) if part]
@@ -192,5 +192,5 @@ def _dev(result: Result, metric: str) -> dict[str, float]:
     return {query: float(np.mean([one[query] for one in values])) for query in values[0]}
 
 
-def _figure(result: Result, metric: str) -> Figure:
-    return Figure(result.model, result.mean(metric), *result.estimates[metric].bounds)
+def _figure(result: Result, metric: str) -> RowMean:
+    return RowMean(result.model, result.mean(metric), *result.estimates[metric].bounds)

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
-from askonce.cli.output import JsonFlag, write_json
-from askonce.cli.serving.options import PUBLIC_RATE, ArchiveOptions, options_by_archive
+from askonce.cli.archives.serving.options import PUBLIC_RATE, ArchiveOptions, options_by_archive
+from askonce.cli.options import ARCHIVE, ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
+from askonce.cli.output import write_json
 
 
 def serve(
@@ -18,9 +18,8 @@ def serve(
         list[str],
         Argument(
             metavar="ARCHIVE...",
-            help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles' "
-            "for the built-in archive. Several are served below their names, /NAME/; NAME=ARCHIVE "
-            "chooses the name.",
+            help=f"{ARCHIVE} Several are served below their names, /NAME/; NAME=ARCHIVE chooses "
+            "the name.",
         ),
     ],
     host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
@@ -131,7 +130,7 @@ def serve(
     json: JsonFlag = False,
 ) -> None:
     """Serve archives: a page to ask questions, and an HTTP API to ask, add, edit and delete."""
-    from askonce.cli.serving.run import open_archives, run_server
+    from askonce.cli.archives.serving.run import open_archives, run_server
     from askonce.server.guard.hosts import AllowedHosts
     from askonce.server.guard.keys import is_loopback
     from askonce.server.listening import address_of, listen
@@ -162,7 +161,7 @@ def serve(
         run_server(served, listener)
 
 
-def mcp(archive: ArchivePlace, index: IndexAddress = None, folder: WorkFolder = None) -> None:
+def mcp(archive: ArchiveLocation, index: IndexAddress = None, folder: WorkFolder = None) -> None:
     """Offer an archive to an assistant through the Model Context Protocol, over stdin and stdout.
 
     A server offers the same at /mcp.
