@@ -8,18 +8,20 @@ again, and nothing is skipped.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from askonce.data import formats
 from askonce.data.formats.posts import from_json
-from askonce.data.forums import Record, Source, converted, discourse, github, zendesk
+from askonce.data.forums import Damaged, Record, Source, converted, discourse, github, zendesk
 from askonce.errors import UnknownName
 from askonce.registry import nearest
-from askonce.sync.http import Client, Gone, SyncError
+from askonce.sync.http import Client, Gone, NotAllowed, SyncError
 
 Position = dict[str, Any]
 LIMIT = 100  # items per page
+TOPICS = 25  # posts of a community per page, each with a request for its comments
 _GITHUB_PAGE = re.compile(r"^https://(?:www\.)?github\.com/")
 
 
@@ -164,7 +166,9 @@ def _topic(client: Client, address: Address, base: str, topic: object) -> Iterat
 
 
 def help_centre(client: Client, address: Address, position: Position) -> Page:
-    """Articles of ``https://NAME.zendesk.com`` by its incremental export."""
+    """Articles of ``https://NAME.zendesk.com`` by its incremental export, then its community."""
+    if position.get("part") == "community":
+        return _community(client, address, position)
     url = f"{address.url.rstrip('/')}/api/v2/help_center/incremental/articles.json"
     start = position.get("start", 0)
     body, _ = client.get(url, {"start_time": start, "include": "users"})
@@ -173,7 +177,60 @@ def help_centre(client: Client, address: Address, position: Position) -> Page:
     records = list(zendesk.page_posts(address.record("articles", body), address.source))
     end = body.get("end_time")
     moved = isinstance(end, int) and end > start
-    return Page({"start": end if moved else start}, bool(moved and body.get("next_page")), records)
+    after = {**position, "start": end if moved else start}
+    if not (moved and body.get("next_page")):
+        after["part"] = "community"
+    return Page(after, True, records)
+
+
+def _community(client: Client, address: Address, position: Position) -> Page:
+    """Posts of the community with their comments, by their latest activity, newest first.
+
+    A post that is as it was on the first page of the last pass ends a pass: whatever has happened
+    since is above it. A post that is deleted moves the others up, so the page before is read again.
+    """
+    url = f"{address.url.rstrip('/')}/api/v2/community/posts"
+    number, known = position.get("page", 1), position.get("known", [])
+    end: Position = {"start": position.get("start", 0), "known": known}
+    params = {"sort_by": "recent_activity", "include": "users", "per_page": TOPICS, "page": number}
+    try:
+        body, _ = client.get(f"{url}.json", params)
+    except Gone:  # a help centre without a community
+        return Page(end, more=False)
+    except NotAllowed as error:  # its articles are followed all the same
+        return Page(end, False, [Damaged("community", str(error))])
+    if not isinstance(body, dict) or not isinstance(body.get("posts"), list):
+        raise SyncError(f"{url}.json: expected an object with 'posts', found {str(body)[:80]!r}")
+    total = int(body.get("count") or 0)
+    if number > 1 and total < position.get("total", 0):
+        return Page({**position, "page": number - 1, "total": total}, more=True)
+    posts = [post for post in body["posts"] if isinstance(post, dict)]
+    first = position.get("first") or [_state(post) for post in posts]
+    changed = list(takewhile(lambda post: post.get("pinned") or _state(post) not in known, posts))
+    page = address.record("posts", {**body, "posts": changed})
+    records = list(zendesk.page_posts(page, address.source))
+    for post in changed:
+        records += _comments(client, address, f"{url}/{post.get('id')}/comments.json")
+    if len(changed) < len(posts) or not body.get("next_page"):
+        return Page({**end, "known": first}, False, records)
+    following = {"first": first, "page": number + 1, "total": total}
+    return Page({**position, **following}, True, records)
+
+
+def _state(post: dict[str, Any]) -> list[Any]:
+    """What changes with the activity on a post of the community."""
+    return [post.get(name) for name in ("id", "updated_at", "comment_count")]
+
+
+def _comments(client: Client, address: Address, url: str) -> Iterator[Record]:
+    number, more = 1, True
+    while more:
+        try:
+            body, _ = client.get(url, {"include": "users", "per_page": LIMIT, "page": number})
+        except Gone:
+            return
+        yield from zendesk.page_posts(address.record("comments", body), address.source)
+        number, more = number + 1, bool(body.get("next_page"))
 
 
 FEEDS: dict[str, Feed] = {
