@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askonce.cli.output import JsonFlag, console, progress, write_json
-from askonce.errors import ConfigError
+from askonce.errors import AskonceError, ConfigError
 
 if TYPE_CHECKING:
     from askonce.sync import SyncSummary
@@ -66,7 +66,7 @@ def sync(
     from askonce.data.forums import IMPORTERS, Source
     from askonce.sync import sync as synchronise
     from askonce.sync.feeds import TOKEN_HEADERS, feed_of
-    from askonce.sync.http import Client, SyncError
+    from askonce.sync.http import Client
 
     url = source if is_address(source) else None
     form = form or ("changes" if url else "jsonl")
@@ -92,7 +92,7 @@ def sync(
                         store, options, form, url, client, full, lambda s: say(_counts(s))
                     )
                 _show(summary, json)
-            except SyncError as error:
+            except AskonceError as error:
                 if every is None:
                     raise
                 typer.echo(f"askonce: {error}", err=True)
