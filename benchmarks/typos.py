@@ -44,7 +44,7 @@ def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
     for index in (plain, forgiving):
         index.add(posts)
     marked = [
-        (post, snapshot.questions[snapshot.original(post.id)])
+        (post, original_of(snapshot, post))
         for post in posts
         if snapshot.duplicate_of(post.id)
     ]
@@ -68,6 +68,13 @@ def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
             "with a typo, forgiven": mean(forgiven),
         },
     }
+
+
+def original_of(snapshot: Snapshot, post: Post) -> Post:
+    """The question that a duplicate is marked as one of, through other duplicates too."""
+    while (name := snapshot.duplicate_of(post.id)) is not None:
+        post = snapshot.questions[name]
+    return post
 
 
 def misspelt(
