@@ -60,7 +60,7 @@ def _texts() -> list[str]:
         return [post.body for post in load_dataset(name, DATA).corpus]
     from askonce.archive import open_archive
 
-    return [post.text for post in open_archive("bicycles").answers.values()]
+    return [post.text for post in open_archive("bicycles").iterate("answer")]
 
 
 if __name__ == "__main__":
