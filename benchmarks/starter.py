@@ -89,7 +89,10 @@ def dataset_dev(name: str, data: Path, encoders: dict[str, Teacher]) -> Figures:
         system: evaluate(qrels, pools_to_run(pools, values), dataset.protocol)
         for system, values in scores.items()
     }
-    return {system: np.array([values["MAP"] for values in r.per_query.values()]) for system, r in reports.items()}
+    return {
+        system: np.array([values["MAP"] for values in r.per_query.values()])
+        for system, r in reports.items()
+    }
 
 
 def speed(teacher: Teacher, texts: list[str], times: int = 5) -> float:

@@ -44,9 +44,7 @@ def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
     for index in (plain, forgiving):
         index.add(posts)
     marked = [
-        (post, original_of(snapshot, post))
-        for post in posts
-        if snapshot.duplicate_of(post.id)
+        (post, original_of(snapshot, post)) for post in posts if snapshot.duplicate_of(post.id)
     ]
     written, typed, forgiven = [], [], []
     for seed in range(seeds):
