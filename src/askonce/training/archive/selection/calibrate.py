@@ -47,8 +47,9 @@ def calibrate(task: ArchiveTask, splits: Splits, selected: Selected) -> Calibrat
     """The calibration and the floor fitted on dev, and how good they are on test.
 
     With few marks it is the prior, which was fitted on the built-in archive, and a question is
-    claimed if it is more likely the same than not. Without a calibration where no score tells
-    duplicates from other questions.
+    claimed if it is more likely the same than not, or from a higher probability on if too many
+    questions of the archive would be claimed: all are alike where it has one subject. Without a
+    calibration where no score tells duplicates from other questions.
     """
     if task.labels == "answers":
         return Calibrated()
@@ -62,8 +63,9 @@ def calibrate(task: ArchiveTask, splits: Splits, selected: Selected) -> Calibrat
         calibration = fit_calibration(evidence)
         if not any(calibration.slopes.values()):  # one probability for all would tell nothing
             return Calibrated()
-        terms = splits["dev"].lexical.terms
-        floor, close = fit_floors(calibration, dev, splits["dev"].by_id, terms)
+        floor, close = _floors(calibration, dev, splits["dev"])
+    elif dev:
+        floor, _ = _floors(calibration, dev, splits["dev"], FLOOR)
     evidence = _evidence(test, splits["test"])
     quality = judge_calibration(calibration, evidence) if evidence is not None else None
     return Calibrated(calibration, floor, close, quality)
@@ -97,6 +99,12 @@ def _shown(task: ArchiveTask, held_out: HeldOut, split: str, selected: Selected)
             queries, held_out.rank(selected.pipeline(held_out), queries), strict=True
         )
     ]
+
+
+def _floors(
+    calibration: Calibration, shown: Sequence[ShownList], held_out: HeldOut, known_from: float = 0.0
+) -> tuple[float, float]:
+    return fit_floors(calibration, shown, held_out.by_id, held_out.lexical.terms, known_from)
 
 
 def _evidence(shown: Sequence[ShownList], held_out: HeldOut) -> Evidence | None:
