@@ -113,7 +113,7 @@ class TaskContest:
             )
         return self._with_teacher(replace(serving, seconds=round(self.seconds, 1)))
 
-    def _calibrate(self, selected: Selected) -> Calibrated:
+    def _calibrate(self, selected: compare.Selected) -> Calibrated:
         """Probabilities and floors of what serves.
 
         Of BM25 and words alone if the teacher had no time to read what is near enough questions.
@@ -122,7 +122,7 @@ class TaskContest:
         if self.task.asked.get("dev") or not task.asked.get("dev"):
             return calibrate(self.task, self.splits, selected)
         splits = {split: HeldOut.of(task, split) for split in ("dev", "test")}
-        return calibrate(task, splits, select_bm25(splits))
+        return calibrate(task, splits, compare.select_bm25(splits))
 
     def _with_teacher(self, serving: Serving) -> Serving:
         """Let a teacher that had no time to be compared read beside the starter in service."""
