@@ -24,6 +24,7 @@ READERS = [  # whose branches guide the search
     *(
         "askonce.config",
         "askonce.data.benchmarks",
+        "askonce.data.formats",
         "askonce.evaluation.trec_files",
         "askonce.files",
     ),

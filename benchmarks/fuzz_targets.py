@@ -66,14 +66,15 @@ def html() -> Made:
     ]
 
 
-def imported(form: str, name: str, seeds: list[bytes]) -> Made:
+def imported(form: str, name: str, seeds: list[bytes], mapping: str = "") -> Made:
     """A file that an importer reads; a packed one if it begins like that."""
     from askonce.archive.rows import problem
     from askonce.data.forums import IMPORTERS, Source
     from askonce.types import Post
 
     folder = scratch()
-    plain, packed = folder / "plain", folder / "packed"
+    plain, packed, fields = folder / "plain", folder / "packed", folder / "fields.toml"
+    fields.write_text(mapping)
     for folder in (plain, packed):
         folder.mkdir()
 
@@ -82,7 +83,7 @@ def imported(form: str, name: str, seeds: list[bytes]) -> Made:
         path = packed / f"{name}.gz" if gzipped else plain / name
         path.write_bytes(data)
         dump = path.parent if form == "stackexchange" else path
-        for record in IMPORTERS[form](Source(dump)):
+        for record in IMPORTERS[form](Source(dump, mapping=fields if mapping else None)):
             if isinstance(record, Post):
                 problem(record)
 
@@ -126,6 +127,96 @@ def jsonl() -> Made:
     link = {"kind": "link", "source": "1", "target": "2", "link": "related"}
     lines = "\n".join(map(json.dumps, (post, link))).encode()
     return imported("jsonl", "posts.jsonl", [lines, gzip.compress(lines, mtime=0)])
+
+
+def discourse() -> Made:
+    """A topic, and an export, of Discourse."""
+    posts = [
+        {"post_number": 1, "cooked": "<p>a</p>", "created_at": "2020-01-01", "username": "b"},
+        {"post_number": 2, "raw": "c", "actions_summary": [{"id": 2, "count": 3}], "user_id": 4},
+    ]
+    topic = {"id": 1, "title": "d", "tags": ["e"], "post_stream": {"posts": posts}}
+    export = {"topics": [{"id": 1, "title": "d", "posts": posts}], "users": [{"id": 4}]}
+    return imported("discourse", "page.json", [json.dumps(p).encode() for p in (topic, export)])
+
+
+def github() -> Made:
+    """An issue of the REST API, and a discussion of GraphQL."""
+    address = "https://github.com/o/r/issues/1"
+    issue = {"title": "a", "html_url": address, "reactions": {"+1": 1}, "labels": [{"name": "b"}]}
+    comment = {"databaseId": 2, "body": "Duplicate of #3", "replies": {"nodes": []}}
+    thread = {"title": "c", "url": address, "comments": {"nodes": [comment]}, "answer": {"id": "d"}}
+    pages = (issue, {"data": {"repository": {"discussions": {"nodes": [thread]}}}})
+    return imported("github", "page.json", [json.dumps(page).encode() for page in pages])
+
+
+def zendesk() -> Made:
+    """Articles, and posts and comments of a community, of a help centre."""
+    article = {"id": 1, "title": "a", "body": "<p>b</p>", "label_names": ["c"], "author_id": 4}
+    post = {"id": 2, "title": "d", "details": "e", "vote_sum": 1, "html_url": "https://x.example"}
+    comment = {"id": 3, "post_id": 2, "body": "f", "official": True}
+    page = {"articles": [article], "posts": [post], "comments": [comment], "users": [{"id": 4}]}
+    return imported("zendesk", "page.json", [json.dumps(page).encode()])
+
+
+def mbox() -> Made:
+    """The messages of a mailing list."""
+    question = (
+        b"From a@x.example Mon Mar  4 10:00:00 2024\nMessage-ID: <1@x>\n"
+        b"From: =?utf-8?q?Ad=C3=A9?= <a@x.example>\nSubject: [b] c\n\nd\n>From e\n\n--\nf\n\n"
+    )
+    reply = (
+        b"From g@x.example Mon Mar  4 11:00:00 2024\nMessage-ID: <2@x>\nReferences: <1@x>\n"
+        b"Subject: Re: [b] c\nContent-Type: multipart/alternative; boundary=h\n\n--h\n"
+        b"Content-Type: text/html; charset=latin-1\nContent-Transfer-Encoding: base64\n\n"
+        b"PHA+aTwvcD4=\n--h--\n\n"
+    )
+    return imported("mbox", "list.mbox", [question + reply])
+
+
+def question2answer() -> Made:
+    """A dump of Question2Answer, as SQL."""
+    dump = (
+        b"-- a\nCREATE TABLE `qa_posts` (`postid` int, `type` enum('Q','A'), `parentid` int, "
+        b"`title` text, `content` text, `created` datetime, PRIMARY KEY (`postid`));\n"
+        b"INSERT INTO `qa_posts` VALUES (1,'Q',NULL,'b \\'c\\'','<p>d</p>','2016-05-16 20:04:43'),"
+        b"(2,'A',1,NULL,'e',NULL);\n"
+    )
+    return imported("question2answer", "dump.sql", [dump])
+
+
+def phpbb() -> Made:
+    """A dump of phpBB, as SQL."""
+    dump = (
+        b"INSERT INTO `phpbb_topics` (`topic_id`, `topic_title`, `topic_first_post_id`) VALUES "
+        b"(1, 'a &quot;b&quot;', 1);\nINSERT INTO `phpbb_posts` (`post_id`, `topic_id`, "
+        b"`poster_id`, `post_time`, `post_text`) VALUES "
+        b"(1, 1, 2, 972086460, '<r><B><s>[b]</s>c</B></r>'),\n"
+        b"(2, 1, 3, 0, '[quote=\"d\":e]f[quote]g[/quote:e][/quote:e] h');\n"
+    )
+    return imported("phpbb", "dump.sql", [dump])
+
+
+def mapped() -> Made:
+    """XML of questions and answers by a mapping."""
+    mapping = """
+items = "section.entry"
+[question]
+id = "@key"
+title = "ask"
+score = "@votes"
+tags = "topic"
+duplicate_of = "@same"
+[answer]
+items = "reply"
+body = "."
+accepted = "@best"
+"""
+    entry = (
+        b'<faq><section><entry key="1" votes="2" same="3"><ask>a</ask><topic>b</topic>'
+        b'<reply best="yes">c &amp; <b>d</b></reply></entry></section></faq>'
+    )
+    return imported("mapped", "faq.xml", [entry], mapping)
 
 
 def trec() -> Made:
@@ -184,5 +275,9 @@ def model() -> Made:
 
 
 TARGETS: dict[str, Callable[[], Made]] = {
-    made.__name__: made for made in (tokeniser, html, xml, csv, jsonl, trec, model)
+    made.__name__: made
+    for made in (
+        *(tokeniser, html, xml, csv, jsonl, discourse, github, zendesk, mbox, question2answer),
+        *(phpbb, mapped, trec, model),
+    )
 }

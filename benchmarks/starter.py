@@ -89,7 +89,7 @@ def dataset_dev(name: str, data: Path, encoders: dict[str, Teacher]) -> Figures:
         for system, values in scores.items()
     }
     return {
-        system: np.array([row["MAP"] for row in r.per_query.values()])
+        system: np.array([values["MAP"] for values in r.per_query.values()])
         for system, r in reports.items()
     }
 

@@ -36,13 +36,6 @@ def main() -> None:
         options.json.write_text(text + "\n")
 
 
-def original_of(snapshot: Snapshot, name: str) -> str:
-    """The end of a question's chain of duplicates."""
-    while (target := snapshot.duplicate_of(name)) is not None:
-        name = target
-    return name
-
-
 def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
     """MRR of the original: as written, with typos, with typos forgiven."""
     posts = list(snapshot.questions.values())
@@ -51,9 +44,7 @@ def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
     for index in (plain, forgiving):
         index.add(posts)
     marked = [
-        (post, snapshot.questions[original_of(snapshot, post.id)])
-        for post in posts
-        if snapshot.duplicate_of(post.id)
+        (post, original_of(snapshot, post)) for post in posts if snapshot.duplicate_of(post.id)
     ]
     written, typed, forgiven = [], [], []
     for seed in range(seeds):
@@ -75,6 +66,13 @@ def measure(snapshot: Snapshot, seeds: int) -> dict[str, object]:
             "with a typo, forgiven": mean(forgiven),
         },
     }
+
+
+def original_of(snapshot: Snapshot, post: Post) -> Post:
+    """The question that a duplicate is marked as one of, through other duplicates too."""
+    while (name := snapshot.duplicate_of(post.id)) is not None:
+        post = snapshot.questions[name]
+    return post
 
 
 def misspelt(

@@ -17,6 +17,13 @@ def run(tmp_path, script, *options):
     return ran, json.loads(path.read_text()) if path.is_file() else None
 
 
+def test_a_typo_is_forgiven(tmp_path):
+    ran, figures = run(tmp_path, "typos.py", "--seeds", 1)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found = figures["MRR"]
+    assert found["with a typo"] < found["with a typo, forgiven"] <= found["as written"]
+
+
 @pytest.mark.slow
 def test_kills_lose_nothing(tmp_path):
     ran, figures = run(tmp_path, "faults.py", "--kills", 8)

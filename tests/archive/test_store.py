@@ -251,6 +251,13 @@ def test_what_no_archive_can_hold_is_named_and_nothing_is_written(post, message)
     archive.close()
 
 
+@pytest.mark.parametrize("name", ["\ud800", "a\0b"])
+def test_an_id_that_no_post_can_have_is_unknown(archive, name):
+    archive.write([QUESTION])
+    assert archive.post(name) is None and archive.kinds([name, "q"]) == {"q": "question"}
+    assert archive.answers_to([name]) == {} and archive.delete([name]) == []
+
+
 def test_an_id_keeps_its_kind(archive):
     archive.write([QUESTION])
     with pytest.raises(AskonceError, match="'q' is known as question, not answer"):

@@ -79,7 +79,7 @@ def test_evidence_is_what_is_shown_and_no_unmarked_copy():
     assert known.prior == 0.5
 
 
-def floor_of(*lists, which=0):
+def floor_of(*lists, which=0, known_from=0.0):
     """The floor where bm25 / 10 is the logit of the probability."""
     calibration = Calibration(0.0, {"bm25": 0.1})
     posts = {f"p{n}": Post(f"p{n}", f"word{n}") for n in range(3)}
@@ -88,7 +88,7 @@ def floor_of(*lists, which=0):
         candidates = Candidates(list(posts)[: len(bm25)], {"bm25": np.array(bm25, float)})
         right = {"p0"} if marked else set()
         made.append(ShownList("a query", Fusion().join(candidates), right, weight))
-    return fit_floors(calibration, made, posts, LexicalIndex().terms)[which]
+    return fit_floors(calibration, made, posts, LexicalIndex().terms, known_from)[which]
 
 
 def at(probability):
@@ -118,6 +118,13 @@ def test_the_floor_leaves_unmarked_questions_alone():
 def test_the_floor_is_high_where_no_claim_is_good_enough():
     assert floor_of(*[(False, 1.0, at(0.95))] * 5) == pytest.approx(0.9)
     assert floor_of(*[(True, 1.0, at(0.1), at(0.85))] * 5) == pytest.approx(0.9)
+
+
+def test_with_few_marks_the_floor_rises_until_few_questions_of_the_archive_are_claimed():
+    marked, rare = [(True, 1.0, at(0.1), at(0.85))] * 5, [(False, 1.0, at(0.2))] * 95
+    assert floor_of(*marked, *rare, known_from=0.5) == pytest.approx(0.5)
+    alike = [(False, 1.0, at(0.705))] * 6
+    assert floor_of(*marked, *rare, *alike, known_from=0.5) == pytest.approx(0.71)
 
 
 def test_nearly_all_questions_of_the_archive_get_results():

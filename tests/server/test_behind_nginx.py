@@ -50,6 +50,11 @@ WRITES = [
     ("PUT", "/api/posts/q002", {"title": "defaced"}),
     ("DELETE", "/api/posts/q002", None),
     ("POST", "/api/posts/delete", {"ids": ["q002"]}),
+    ("POST", "/api/links", {"source": "q002", "target": "q001", "kind": "related"}),
+    ("DELETE", "/api/links", {"source": "q002", "target": "q001", "kind": "related"}),
+    ("POST", "/api/decisions", {"kind": "merge", "source": "q002", "target": "q001"}),
+    ("DELETE", "/api/decisions/1", None),
+    ("PUT", "/api/options", {"synonyms": [["wheel", "hub"]]}),
 ]
 CONFIG = """
 daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;

@@ -30,7 +30,7 @@ def engine():
         yield engine
 
 
-def test_no_log_and_no_message_holds_a_key(engine, serve, caplog):
+def test_no_log_holds_a_question_and_no_log_or_message_a_key(engine, serve, caplog):
     caplog.set_level("DEBUG")
     own = settings(ASKONCE_API_KEY=WRITE, ASKONCE_READ_KEY=READ)
     client = serve(own, engine)
@@ -40,6 +40,9 @@ def test_no_log_and_no_message_holds_a_key(engine, serve, caplog):
         for key in (WRITE, READ, wrong)
         for method, path in (("GET", "/api/similar"), ("POST", "/api/posts"), ("GET", "/nothing"))
     ]
+    asked = client.get("/api/ask", params={"q": "zebrafish in the hub"}, headers=bearer(READ))
+    own_lines = [r.getMessage() for r in caplog.records if not r.name.startswith("http")]
+    assert asked.status_code == 200 and "zebrafish" not in "".join(own_lines)  # not the client's
     reported = caplog.text + repr(own) + "".join(answer.text for answer in answers)
     assert not any(key in reported for key in (WRITE, READ, wrong))
     assert not any(digest.hex() in reported for digest in own.keys.write + own.keys.read)
@@ -79,6 +82,29 @@ def test_scopes(engine, serve):
     assert refused.json()["error"]["type"] == "unauthorized"
     operations = client.get("/openapi.json").json()["paths"]
     assert operations["/api/posts"]["post"]["security"]
+
+
+# what a reader may send: questions, drafts and marks; webhooks are signed
+OPEN = {
+    *("/api/ask", "/api/duplicates", "/api/feedback", "/api/hooks/{sender}"),
+    *("/rerank", "/v1/rerank", "/v1/embeddings"),
+}
+
+
+def test_every_operation_that_changes_the_archive_needs_a_write_key(engine, serve):
+    client = serve(settings(ASKONCE_API_KEY=WRITE, ASKONCE_READ_KEY=READ), engine)
+    paths = client.get("/openapi.json").json()["paths"]
+    writes = [
+        (method.upper(), path.replace("{number}", "1").replace("{post_id}", "q002"))
+        for path, operations in paths.items()
+        for method in operations
+        if method != "get" and path not in OPEN
+    ]
+    assert len(writes) >= 9 and not any("{" in path for _, path in writes)
+    for method, path in writes:
+        for headers, status in (({}, 401), (bearer("wrong"), 401), (bearer(READ), 403)):
+            refused = client.request(method, path, content=b"{}", headers=headers)
+            assert refused.status_code == status, (method, path)
 
 
 def test_a_key_is_asked_for_before_the_body_is_looked_at(engine, serve):

@@ -5,17 +5,21 @@ import json
 import time
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from askonce.cli.archives.serving import run
+from askonce.data.formats import Record
 from askonce.engine import Engine
 from askonce.errors import AskonceError
 from askonce.server import Keys, ServerSettings
+from askonce.server.routes.hooks import READERS
 from askonce.sync.events import Notifier
 from askonce.sync.http import Client, SyncError
 from askonce.sync.signing import SIGNATURE, is_signed, signature_headers
 from askonce.types import Post
+from tests.data.forums.samples.odd import odd_pages
 from tests.sync.conftest import serving
 
 SECRET = "a secret of the test"
@@ -138,6 +142,25 @@ def test_the_answer_of_a_discussion_is_accepted_until_it_no_longer_is(own, engin
     assert engine.archive.post("o/r#6-9").accepted
     own("github", {"action": "unanswered", "discussion": thread, "old_answer": answer})
     assert not engine.archive.post("o/r#6-9").accepted
+
+
+@pytest.mark.parametrize(
+    ("sender", "body"),
+    [
+        ("askonce", {"posts": [{"id": "1", "title": "Why?"}], "links": [], "deleted": ["2"]}),
+        ("discourse", {"post": TOPIC}),
+        ("github", {"action": "created", "issue": ISSUE, "comment": COMMENT}),
+        ("github", {"action": "deleted", "issue": ISSUE, "comment": COMMENT}),
+    ],
+)
+def test_a_value_of_another_kind_is_read_or_refused(sender, body):
+    for path, value, odd in odd_pages(body):
+        try:
+            READERS[sender](Record(Path(sender), None, odd), FORUM)
+        except AskonceError as error:
+            assert "\n" not in str(error)
+        except Exception as error:
+            pytest.fail(f"{value!r} at {path}: {type(error).__name__}: {error}")
 
 
 def test_a_duplicate_and_a_first_answer_are_reported_once(engine):

@@ -9,6 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from askonce.archive import Archive
+from askonce.sync.http import Client
+
 
 class Forum:
     """Posts by id with the time of their last change, which only grows."""
@@ -170,3 +173,21 @@ def forum():
 def address(forum):
     with serving(answer_for(forum)) as url:
         yield url
+
+
+def quick():
+    return Client(rate=0, sleep=lambda _: None)
+
+
+@pytest.fixture
+def client():
+    client = quick()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    archive = Archive.open(tmp_path / "a.askonce", create=True)
+    yield archive
+    archive.close()

@@ -15,27 +15,9 @@ from askonce.files import write_atomic
 from askonce.sync import sync
 from askonce.sync.feeds import TOKEN_HEADERS, Address, github_issues
 from askonce.sync.http import Client, SyncError
-from tests.sync.conftest import Forum, answer_for, serving, stored
+from tests.sync.conftest import Forum, answer_for, quick, serving, stored
 
 FORK = multiprocessing.get_context("fork")
-
-
-def quick():
-    return Client(rate=0, sleep=lambda _: None)
-
-
-@pytest.fixture
-def client():
-    client = quick()
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def archive(tmp_path):
-    archive = Archive.open(tmp_path / "a.askonce", create=True)
-    yield archive
-    archive.close()
 
 
 def follow(archive, address, full=False, client=None):
@@ -304,29 +286,3 @@ def test_discourse_topics_are_followed_by_activity(archive, client):
         assert read == [2, 5]  # the newest of the last pass is looked at again
     assert archive.post("2/3").url == f"{address}/t/2/3"
     assert archive.post("2").author_url == f"{address}/u/a"
-
-
-def test_articles_of_a_help_centre_are_followed(archive, client):
-    def article(number, title, time):
-        return {"id": number, "title": title, "body": "<p>Do this.</p>", "time": time}
-
-    articles = [article(1, "Reset a password", 100), article(2, "Send it back", 200)]
-    asked = []
-
-    def answer(handler):
-        start = int(handler.path.rpartition("start_time=")[2].partition("&")[0])
-        asked.append(start)
-        changed = [item for item in articles if item["time"] > start]
-        page = changed[:1]
-        end = page[-1]["time"] if page else start
-        more = "next" if len(changed) > 1 else None
-        handler.reply(200, {"articles": page, "end_time": end, "next_page": more})
-
-    with serving(answer) as address:
-        assert sync(archive, Source(), "zendesk", address, client).added == 4
-        assert asked == [0, 100]
-        articles[0] = article(1, "Choose a new password", 300)
-        sync(archive, Source(), "zendesk", address, client)
-        assert asked[2:] == [200]
-    assert archive.post("article-1").title == "Choose a new password"
-    assert archive.post("article-2-text").parent == "article-2"

@@ -9,6 +9,7 @@ import pytest
 from askonce.archive import Snapshot
 from askonce.archive.desk.feedback import WeightedLabel
 from askonce.index.lexical import LexicalIndex
+from askonce.training.archive.candidates import teaching
 from askonce.training.archive.tasks.labels import ArchiveLabels
 from askonce.training.archive.tasks.pools import question_task
 from askonce.types import Link, Post
@@ -53,6 +54,28 @@ def test_questions_that_a_moderator_dismissed_are_wrong_candidates():
     assert wrong == {"q2": {"q15"}, "q15": {"q2"}, "q27": {"q2"}}  # q27 is newer than q2
     assert "q15" in ids(pool_of(task.dataset, "q2").candidates)
     assert "q15" not in ids(pool_of(task.dataset, "q2").positives)
+
+
+def test_new_questions_are_evidence_only_with_all_that_is_near_them(monkeypatch):
+    monkeypatch.setattr(teaching, "MIN_COMPARED", 2)
+    task = question_task(ArchiveLabels.of(many(200)))
+    asked = task.asked_sample("dev")
+    first, second = (x.query for x in asked[:2])
+    assert set(task.near) == {x.query.id for s in ("dev", "test") for x in task.asked_sample(s)}
+    assert all(0 < len(near) <= 10 for near in task.near.values())
+    assert first.id not in ids(task.near[first.id])
+
+    def known(*unread):
+        teacher = teaching.ArchiveTeacher(None, frozenset(post.text for post in unread))
+        return {x.query.id for x in teacher.known(task).asked_sample("dev")}
+
+    everything = {x.query.id for x in asked}
+    assert known() == everything
+    missing = task.near[first.id][-1]
+    rest = {x for x in everything if missing.id not in {x, *ids(task.near[x])}}
+    assert first.id not in rest and known(missing) <= rest
+    assert known(*(x.query for x in asked[1:])) == set()  # one is too few to fit anything on
+    assert second.id not in known(second)
 
 
 PAIRS = [(n, n + 1) for n in range(0, 28, 2)]

@@ -24,7 +24,15 @@ from askonce.archive.desk.options import Options
 from askonce.archive.desk.searches import SearchTable
 from askonce.archive.rows import as_post, as_row, check
 from askonce.archive.snapshot import Snapshot
-from askonce.archive.tables import FORMAT, WITHOUT_HTML, positions, posts, revisions, state
+from askonce.archive.tables import (
+    FORMAT,
+    LATEST_CHANGE,
+    WITHOUT_HTML,
+    positions,
+    posts,
+    revisions,
+    state,
+)
 from askonce.archive.writing import (
     CHUNK,
     Written,
@@ -206,7 +214,7 @@ class Archive:
     def change(self) -> int:
         """The number of the latest change."""
         with self._reading() as connection:
-            return int(connection.execute(select(state.c.change)).scalar_one())
+            return int(connection.execute(LATEST_CHANGE).scalar_one())
 
     def post(self, post_id: str) -> Post | None:
         return self.posts([post_id]).get(post_id)
@@ -344,7 +352,7 @@ class Archive:
     def _where(self, column: Any, ids: Sequence[str], columns: Iterable[Any]) -> Iterator[Any]:  # noqa: ANN401
         with self._reading() as connection:
             for chunk in chunks(list(ids)):
-                yield from connection.execute(_by_ids(column, tuple(columns)), {"ids": chunk})
+                yield from connection.execute(_by_ids(column, tuple(columns)), {"ids": chunk}).all()
 
     def _read(
         self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **named: P.kwargs

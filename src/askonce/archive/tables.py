@@ -3,7 +3,18 @@
 A change here needs the next ``FORMAT`` and a step of that number in ``migrations/versions``.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    select,
+)
 
 from askonce.archive.database import NameType, NumberType
 
@@ -20,6 +31,7 @@ state = Table(
     Column("format", Integer, nullable=False),
     Column("change", BigInteger, nullable=False),
 )
+LATEST_CHANGE = select(state.c.change)  # made once: every query runs it
 
 # A deleted post keeps its row, without its text, so that indexes learn of the deletion.
 posts = Table(

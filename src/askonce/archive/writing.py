@@ -90,7 +90,8 @@ def _replace(connection: Connection, changed: Sequence[Mapping[str, Any]]) -> No
 
 
 def chunks(ids: list[str]) -> Iterator[list[str]]:
-    """As many ids at a time as one statement takes."""
+    """As many ids at a time as one statement takes, without those that no post can have."""
+    ids = [name for name in ids if name.isprintable()]  # a database refuses half surrogate pairs
     for start in range(0, len(ids), CHUNK):
         yield ids[start : start + CHUNK]
 

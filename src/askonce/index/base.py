@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -146,8 +147,8 @@ class KeyIndex(Index, Protocol):
 
 def best_first(hits: Iterable[Hit]) -> list[Hit]:
     """Hits by falling score; equal scores are ordered by id."""
-    order = sorted([(-score, post_id) for post_id, score in hits])
-    return [Hit(post_id, -score) for score, post_id in order]
+    by_id = sorted(hits, key=itemgetter(0))
+    return sorted(by_id, key=itemgetter(1), reverse=True)  # stable
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

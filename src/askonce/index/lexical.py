@@ -45,7 +45,12 @@ class CommitReader:
         return list(self.searcher.search(query, limit=limit, count=False).hits)
 
     def hits(self, hits: "Iterable[tuple[float, tantivy.DocAddress]]") -> list[Hit]:
-        return best_first(Hit(self._id(address), float(score)) for score, address in hits)
+        """Hits with the ids of posts, in the order given."""
+        known = self._ids.get
+        return [
+            Hit(known((address.segment_ord, address.doc)) or self._read_id(address), score)
+            for score, address in hits
+        ]
 
     def scores(self, query: "Query", ids: Sequence[str]) -> np.ndarray:
         if not ids:
@@ -53,13 +58,11 @@ class CommitReader:
         scores = dict(self.hits(self.search(query, len(ids))))
         return np.array([scores.get(post_id, 0.0) for post_id in ids])
 
-    def _id(self, address: "tantivy.DocAddress") -> str:
-        key = (address.segment_ord, address.doc)
-        post_id = self._ids.get(key)
-        if post_id is None:
-            if len(self._ids) >= CACHED_IDS:
-                self._ids.clear()
-            post_id = self._ids[key] = str(self.searcher.doc(address)["id"][0])
+    def _read_id(self, address: "tantivy.DocAddress") -> str:
+        if len(self._ids) >= CACHED_IDS:
+            self._ids.clear()
+        post_id = str(self.searcher.doc(address)["id"][0])
+        self._ids[address.segment_ord, address.doc] = post_id
         return post_id
 
 
@@ -142,7 +145,7 @@ class LexicalIndex:
             hits = reader.search(query, min(k + 1, reader.posts))
             if len(hits) > k and hits[k][0] == hits[k - 1][0]:
                 hits = reader.search(query, min(k + TIES, reader.posts))
-            return reader.hits(hits)[:k]
+            return best_first(reader.hits(hits))[:k]
 
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         """BM25 of each of these posts; 0 where no word is shared."""

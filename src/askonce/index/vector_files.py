@@ -49,7 +49,8 @@ class KeyRows:
             flush_to_disk(self._path)
 
     def _mapped(self, rows: int) -> np.ndarray:
-        return np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
+        mapped = np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
+        return np.asarray(mapped)  # a plain array: every slice of a memmap does more work
 
 
 def write_at(path: Path, offset: int, content: "bytes | memoryview") -> None:

@@ -183,6 +183,7 @@ def fit_floors(
     lists: Sequence[ShownList],
     posts: Mapping[str, Post],
     terms: Terms,
+    known_from: float = 0.0,
 ) -> tuple[float, float]:
     """The least probabilities at which a question is claimed to be the same, and is shown at all.
 
@@ -190,6 +191,9 @@ def fit_floors(
     candidates, each by its weight, and at most ``FALSE_CLAIMS`` of the questions without a marked
     duplicate are claimed to have one. Unmarked copies are left out: they may be duplicates.
     ``ALWAYS_CLOSE`` of the questions have a candidate that is shown.
+
+    With few marks, ``known_from`` is the probability from which on claims are taken to be right;
+    then only the questions without a mark count.
     """
     right, wrong = (np.zeros(len(lists)) for _ in range(2))  # (L,) the highest probabilities
     for row, shown in enumerate(lists):
@@ -203,11 +207,11 @@ def fit_floors(
     weight = np.array([shown.weight for shown in lists])  # (L,)
     unmarked = np.array([not shown.right for shown in lists])  # (L,)
     close = float(np.quantile(np.maximum(right, wrong), 1 - ALWAYS_CLOSE))
-    for floor in FLOORS:
+    for floor in FLOORS[known_from <= FLOORS]:
         claimed = np.maximum(right, wrong) >= floor  # (L,)
         precise = weight[claimed & (right >= wrong)].sum() >= CLAIMS_RIGHT * weight[claimed].sum()
         few_false = (claimed & unmarked).sum() <= FALSE_CLAIMS * unmarked.sum()
-        if claimed.any() and precise and few_false:
+        if few_false and (known_from or (claimed.any() and precise)):
             return float(floor), close
     return float(FLOORS[-1]), close
 

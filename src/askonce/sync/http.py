@@ -29,6 +29,10 @@ class Gone(SyncError):
     """The source says that there is no such thing (404 or 410)."""
 
 
+class NotAllowed(SyncError):
+    """The source asks for a token, or for another one (401 or 403)."""
+
+
 class Reply(NamedTuple):
     status: int
     headers: Mapping[str, str]
@@ -150,7 +154,7 @@ def _checked(url: str, reply: Reply) -> Reply:
     if reply.status in (404, 410):
         raise Gone(f"{url}: nothing there (status {reply.status})")
     if reply.status in (401, 403):
-        raise SyncError(
+        raise NotAllowed(
             f"{url}: not allowed (status {reply.status}); set ASKONCE_SYNC_TOKEN to a valid token"
         )
     if reply.status >= 400:

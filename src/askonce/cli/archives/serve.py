@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from askonce.cli.archives.serving.options import PUBLIC_RATE, ArchiveOptions, options_by_archive
+from askonce.cli.archives.serving.options import (
+    MAX_WAIT,
+    PUBLIC_RATE,
+    ArchiveOptions,
+    options_by_archive,
+)
 from askonce.cli.options import ARCHIVE, ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
 from askonce.cli.output import write_json
 
@@ -35,6 +40,15 @@ def serve(
             f"{PUBLIC_RATE:g}, or no limit on loopback.",
         ),
     ] = None,
+    max_wait: Annotated[
+        float,
+        Option(
+            min=0,
+            metavar="SECONDS",
+            help="How long questions of a burst may wait; those that would wait longer are refused "
+            "at once.",
+        ),
+    ] = MAX_WAIT,
     api_key_file: Annotated[
         Path | None,
         Option(
@@ -138,6 +152,7 @@ def serve(
     public = 0.0 if is_loopback(host) else PUBLIC_RATE
     shared = ArchiveOptions(
         rate=public if rate is None else rate,
+        max_wait=max_wait,
         api_key_file=api_key_file,
         allow_unauthenticated_writes=allow_unauthenticated_writes,
         allow_origin=tuple(allow_origin or ()),

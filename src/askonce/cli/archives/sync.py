@@ -13,7 +13,7 @@ from typer import Argument, Option
 from askonce.cli.options import JsonFlag, MappingFile
 from askonce.cli.output import console, write_json
 from askonce.cli.progress import progress
-from askonce.errors import ConfigError
+from askonce.errors import AskonceError, ConfigError
 
 if TYPE_CHECKING:
     from askonce.sync import SyncSummary
@@ -61,7 +61,7 @@ def sync(
     from askonce.data.forums import IMPORTERS, Source
     from askonce.sync import sync as synchronise
     from askonce.sync.feeds import TOKEN_HEADERS, feed_of
-    from askonce.sync.http import Client, SyncError
+    from askonce.sync.http import Client
 
     url = source if is_address(source) else None
     form = form or ("changes" if url else "jsonl")
@@ -87,7 +87,7 @@ def sync(
                         store, options, form, url, client, full, lambda s: say(_counts(s))
                     )
                 _show(summary, json)
-            except SyncError as error:
+            except AskonceError as error:
                 if every is None:
                     raise
                 typer.echo(f"askonce: {error}", err=True)

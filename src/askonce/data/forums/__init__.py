@@ -88,10 +88,10 @@ def converted_dump(
     yield from converted(rows(), lambda row: convert(known, source, row))
 
 
-def by_id(items: Iterable[formats.Record | DataError]) -> dict[object, Mapping[str, Any]]:
-    """Objects of a page, such as its users, by their ids; unreadable ones are left out."""
+def by_id(items: Iterable[formats.Record | DataError]) -> dict[str, Mapping[str, Any]]:
+    """Objects of a page, such as its users, by their ids as text; unreadable ones are left out."""
     rows = (item for item in items if isinstance(item, formats.Record))
-    return {row.values.get("id"): row.values for row in rows}
+    return {str(row.values.get("id")): row.values for row in rows}
 
 
 def names_of(items: object) -> tuple[str, ...]:
@@ -99,6 +99,11 @@ def names_of(items: object) -> tuple[str, ...]:
     items = items if isinstance(items, list) else []
     names = (item.get("name") if isinstance(item, dict) else item for item in items)
     return tuple(name.strip() for name in names if isinstance(name, str) and name.strip())
+
+
+def whole_number(value: object) -> int:
+    """A count of an API; 0 if it is not one."""
+    return value if type(value) is int else 0
 
 
 def iso_date(value: object) -> str | None:

@@ -16,6 +16,7 @@ from askonce.data.forums import (
     host_of,
     iso_date,
     names_of,
+    whole_number,
 )
 from askonce.text.leaks import strip_notices
 from askonce.types import Post
@@ -72,7 +73,7 @@ def _posts(holder: formats.Record, topic: "_Topic", code: bool) -> Iterator[Impo
 class _Topic:
     values: Mapping[str, Any]
     key: str  # where the topic's number is
-    users: Mapping[object, Mapping[str, Any]]
+    users: Mapping[str, Mapping[str, Any]]
     site: str | None
 
     def post(self, post: formats.Record, code: bool) -> list[Post]:
@@ -121,7 +122,7 @@ class _Topic:
         return is_regular and not is_gone and archetype != "private_message"
 
     def _user(self, post: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self.users.get(post.get("user_id"), {})
+        return self.users.get(str(post.get("user_id")), {})
 
     def _is_accepted(self, post: Mapping[str, Any], number: int) -> bool:
         solution = self.values.get("accepted_answer")
@@ -139,7 +140,8 @@ def _votes(post: Mapping[str, Any]) -> int | None:
     for key in ("post_voting_vote_count", "like_count"):
         if type(post.get(key)) is int:
             return int(post[key])
-    for action in post.get("actions_summary") or ():
+    actions = post.get("actions_summary")
+    for action in actions if isinstance(actions, list) else ():
         if isinstance(action, dict) and action.get("id") == _LIKE:
-            return int(action.get("count") or 0)
+            return whole_number(action.get("count"))
     return None

@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 from askonce.data import formats
 from askonce.data.formats.posts import text_and_html
 from askonce.data.formats.sources import display_name, web_address
-from askonce.data.forums import IMPORTERS, Imported, Source, converted, host_of, iso_date, names_of
+from askonce.data.forums import (
+    IMPORTERS,
+    Imported,
+    Source,
+    converted,
+    host_of,
+    iso_date,
+    names_of,
+    whole_number,
+)
 from askonce.errors import DataError
 from askonce.text.leaks import strip_notices
 from askonce.types import Link, Origin, Post
@@ -205,21 +214,23 @@ def _votes(values: Mapping[str, Any]) -> int | None:
         return int(values["upvoteCount"])
     reactions = values.get("reactions")
     if isinstance(reactions, dict) and type(reactions.get("+1")) is int:
-        return int(reactions["+1"]) - int(reactions.get("-1") or 0)
+        return whole_number(reactions["+1"]) - whole_number(reactions.get("-1"))
     groups = values.get("reactionGroups")
     if not isinstance(groups, list):
         return None
-    counts = {group.get("content"): _count(group) for group in groups if isinstance(group, dict)}
+    counts = {
+        str(group.get("content")): _count(group) for group in groups if isinstance(group, dict)
+    }
     return counts.get("THUMBS_UP", 0) - counts.get("THUMBS_DOWN", 0)
 
 
 def _count(group: Mapping[str, Any]) -> int:
     people = group.get("reactors") or group.get("users")
-    count = people.get("totalCount") if isinstance(people, dict) else 0
-    return count if type(count) is int else 0
+    return whole_number(people.get("totalCount")) if isinstance(people, dict) else 0
 
 
 def _tags(values: Mapping[str, Any]) -> tuple[str, ...]:
     labels = values.get("labels")
     labels = labels.get("nodes") if isinstance(labels, dict) else labels
-    return names_of([*(labels or ()), values.get("category")])
+    labels = labels if isinstance(labels, list) else []
+    return names_of([*labels, values.get("category")])

@@ -43,7 +43,7 @@ def page_posts(page: formats.Record, source: Source) -> Iterator[Imported]:
 
     def origin(values: Mapping[str, Any]) -> Origin:
         url = web_address(values.get("html_url"))
-        author = users.get(values.get("author_id"), {})
+        author = users.get(str(values.get("author_id")), {})
         return Origin(
             url=url,
             author=display_name(author.get("name")),

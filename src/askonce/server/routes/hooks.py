@@ -72,7 +72,7 @@ def hook_routes(service: Service) -> APIRouter:
             raise HTTPException(400, "the request body is not valid JSON") from None
         if not isinstance(body, dict):
             raise HTTPException(422, "expected a JSON object")
-        event = _READERS[sender](formats.Record(FilePath(sender), None, body), request.headers)
+        event = READERS[sender](formats.Record(FilePath(sender), None, body), request.headers)
         return await service.run(_write, service.engine, event)
 
     return router
@@ -118,7 +118,7 @@ def _github(page: formats.Record, _: Mapping[str, str]) -> HookEvent:
     return HookEvent(list(github.page_posts(listed, Source())), [])
 
 
-_READERS: dict[str, Callable[[formats.Record, Mapping[str, str]], HookEvent]] = {
+READERS: dict[str, Callable[[formats.Record, Mapping[str, str]], HookEvent]] = {
     "askonce": _askonce,
     "discourse": _discourse,
     "github": _github,

@@ -23,7 +23,7 @@ from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.guard.keys import WRITE_KEY, Keys, read_keys
 from askonce.server.guard.origins import origin_of
 from askonce.server.protocol import Server
-from askonce.server.service import ServerSettings, Service
+from askonce.server.service import QUERIES, ServerSettings, Service
 from askonce.server.several.app import create_several_app
 from askonce.server.several.members import Member
 
@@ -177,6 +177,7 @@ def _settings(
     keys, token = make_keys(options.api_key_file, options.allow_unauthenticated_writes)
     settings = ServerSettings(
         threads=threads,
+        queries=replace(QUERIES, burst=options.max_wait),
         rate=options.rate,
         keys=keys,
         hosts=hosts,

@@ -15,7 +15,7 @@ from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers import MINILM, STARTER, CachedTeacher
 from askonce.teachers.cache import text_key
 from askonce.teachers.starter import Starter, load_starter
-from askonce.training.archive.selection.calibrate import asked_sample, prior
+from askonce.training.archive.selection.calibrate import prior
 from askonce.training.archive.tasks.labels import LabelledQuery
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.events import OnEvent, Reading
@@ -61,19 +61,26 @@ class ArchiveTeacher:
         return TeacherReading(self.name, read, len(task.posts), tried)
 
     def known(self, task: ArchiveTask) -> ArchiveTask:
-        """The task without posts and questions of dev and test that the teacher has not read."""
+        """The task without posts and questions of dev and test that the teacher has not read.
+
+        New questions also need all posts near them: with fewer wrong candidates than in service,
+        the probability of a duplicate and the floor would be fitted too favourably. If these are
+        fewer than ``MIN_COMPARED``, there are none.
+        """
         if not self.unread:
             return task
         posts = [post for post in task.posts if self._reads(post)]
         seen = {split: sum(map(self._reads, task.posts[:n])) for split, n in task.seen.items()}
-        queries, asked = (
-            {
-                split: own if split == "train" else tuple(filter(self._reads_all, own))
-                for split, own in questions.items()
-            }
-            for questions in (task.queries, task.asked)
-        )
-        return replace(task, posts=posts, seen=seen, queries=queries, asked=asked)
+        near = {name: own for name, own in task.near.items() if all(map(self._reads, own))}
+        queries = {
+            split: own if split == "train" else tuple(filter(self._reads_all, own))
+            for split, own in task.queries.items()
+        }
+        asked = {
+            split: own if split == "train" else self._with_near(task.asked_sample(split), near)
+            for split, own in task.asked.items()
+        }
+        return replace(task, posts=posts, seen=seen, queries=queries, asked=asked, near=near)
 
     def pools(self, dataset: Dataset) -> Dataset:
         """Train and dev without texts that the teacher has not read.
@@ -103,6 +110,13 @@ class ArchiveTeacher:
     def _reads_all(self, query: LabelledQuery) -> bool:
         """Whether the teacher has read a question and what is right for it."""
         return all(map(self._reads, (query.query, *query.right)))
+
+    def _with_near(
+        self, asked: Sequence[LabelledQuery], near: Mapping[str, object]
+    ) -> Sequence[LabelledQuery]:
+        """The questions that the teacher has read with all that is near them."""
+        known = [x for x in asked if x.query.id in near and self._reads_all(x)]
+        return known if len(known) >= min(len(asked), MIN_COMPARED) else ()
 
 
 def default_teacher() -> str | None:
@@ -215,7 +229,8 @@ def _posts(
 def _held_out(task: ArchiveTask, count: int | None = None) -> Iterator[str]:
     """The texts of dev and test: all, or of so many questions in an order that says nothing."""
     for split in ("dev", "test"):
-        for queries in (task.queries[split], asked_sample(task, split)):
+        for queries in (task.queries[split], task.asked_sample(split)):
             chosen = sorted(queries, key=lambda query: stable_hash(query.query.id))[:count]
             for query in chosen:
-                yield from (post.text for post in (query.query, *query.right))
+                near = task.near.get(query.query.id, ()) if count is None else ()
+                yield from (post.text for post in (query.query, *query.right, *near))

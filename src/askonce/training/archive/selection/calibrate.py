@@ -7,7 +7,6 @@ from itertools import chain
 import numpy as np
 
 from askonce.archive import Snapshot
-from askonce.data.benchmarks.pools import stable_hash
 from askonce.ranking.calibration import (
     SHARED,
     Calibration,
@@ -24,7 +23,6 @@ from askonce.ranking.votes import VotedList, VoteWeights, doublings, fit_votes
 from askonce.teachers import MINILM
 from askonce.training.archive.selection.compare import Selected, Splits
 from askonce.training.archive.selection.held_out import HeldOut
-from askonce.training.archive.tasks.labels import LabelledQuery
 from askonce.training.archive.tasks.pools import ArchiveTask
 
 MIN_MARKS = 50  # fewer would fit chance
@@ -33,7 +31,6 @@ FLOOR, CLOSE = Serving().floor, Serving().close
 # BM25's scores depend on the archive, and those of other encoders on their training: not used.
 BY_WORDS = Calibration(-5.43, {SHARED: 13.62})
 BY_MINILM = Calibration(-10.87, {VECTORS: 17.06, SHARED: 0.0})
-UNMARKED = 500  # questions without a duplicate that are used as evidence
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,9 @@ def calibrate(task: ArchiveTask, splits: Splits, selected: Selected) -> Calibrat
     """The calibration and the floor fitted on dev, and how good they are on test.
 
     With few marks it is the prior, which was fitted on the built-in archive, and a question is
-    claimed if it is more likely the same than not. Without a calibration where no score tells
-    duplicates from other questions.
+    claimed if it is more likely the same than not, or from a higher probability on if too many
+    questions of the archive would be claimed: all are alike where it has one subject. Without a
+    calibration where no score tells duplicates from other questions.
     """
     if task.labels == "answers":
         return Calibrated()
@@ -65,8 +63,9 @@ def calibrate(task: ArchiveTask, splits: Splits, selected: Selected) -> Calibrat
         calibration = fit_calibration(evidence)
         if not any(calibration.slopes.values()):  # one probability for all would tell nothing
             return Calibrated()
-        terms = splits["dev"].lexical.terms
-        floor, close = fit_floors(calibration, dev, splits["dev"].by_id, terms)
+        floor, close = _floors(calibration, dev, splits["dev"])
+    elif dev:
+        floor, _ = _floors(calibration, dev, splits["dev"], FLOOR)
     evidence = _evidence(test, splits["test"])
     quality = judge_calibration(calibration, evidence) if evidence is not None else None
     return Calibrated(calibration, floor, close, quality)
@@ -77,17 +76,9 @@ def prior(teacher: str | None) -> Calibration:
     return BY_MINILM if teacher == MINILM else BY_WORDS
 
 
-def asked_sample(task: ArchiveTask, split: str) -> list[LabelledQuery]:
-    """The new questions of a split that are used as evidence: all marked ones, some unmarked."""
-    asked = task.asked.get(split, ())
-    others = [query for query in asked if not query.right]
-    sample = sorted(others, key=lambda query: stable_hash(query.query.id))[:UNMARKED]
-    return [*(query for query in asked if query.right), *sample]
-
-
 def _shown(task: ArchiveTask, held_out: HeldOut, split: str, selected: Selected) -> list[ShownList]:
     """What is shown for the new questions of a split, marked and unmarked as in the archive."""
-    queries = asked_sample(task, split)
+    queries = task.asked_sample(split)
     marked = [query for query in queries if query.right]
     sample = [query for query in queries if not query.right]
     everything = list(chain.from_iterable(task.asked.values()))
@@ -108,6 +99,12 @@ def _shown(task: ArchiveTask, held_out: HeldOut, split: str, selected: Selected)
             queries, held_out.rank(selected.pipeline(held_out), queries), strict=True
         )
     ]
+
+
+def _floors(
+    calibration: Calibration, shown: Sequence[ShownList], held_out: HeldOut, known_from: float = 0.0
+) -> tuple[float, float]:
+    return fit_floors(calibration, shown, held_out.by_id, held_out.lexical.terms, known_from)
 
 
 def _evidence(shown: Sequence[ShownList], held_out: HeldOut) -> Evidence | None:

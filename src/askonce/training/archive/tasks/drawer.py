@@ -54,6 +54,11 @@ class Drawer:
             weight=example.weight,
         )
 
+    def near(self, example: LabelledQuery, count: int) -> list[Post]:
+        """What BM25 finds first, beside the question itself."""
+        results = self._near(example.query.text, example, count)
+        return [post for post in results if post.id != example.query.id][:count]
+
     def _near(self, words: str, example: LabelledQuery, count: int) -> list[Post]:
         """BM25's results, with spares for those that are not allowed."""
         spare = len(example.right) + len(example.wrong) + len(example.unjudged)

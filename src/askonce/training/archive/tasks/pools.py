@@ -12,6 +12,8 @@ from askonce.training.archive.tasks.splits import MIN_CLUSTERS, SPLITS, split_by
 from askonce.types import Dataset, Post, TaskName
 
 MIN_DUPLICATES = 10  # questions; with fewer, titles are matched with bodies instead
+UNMARKED = 500  # questions of dev, and of test, without a duplicate that are used as evidence
+NEAR = 10  # of BM25's results for them, which an encoder must have read as well
 MAX_POOLS = 30_000  # of train; more would make an epoch take longer than minutes
 
 Labels = Literal["duplicates", "titles", "answers"]
@@ -28,6 +30,12 @@ class ArchiveTask:
     seen: Mapping[str, int]  # how many of the posts existed for the questions of a split
     # new questions by split: right are those that each was marked a duplicate of
     asked: Mapping[str, Sequence[LabelledQuery]] = field(default_factory=dict)
+    # what BM25 finds first for the new questions of dev and test that are used as evidence
+    near: Mapping[str, Sequence[Post]] = field(default_factory=dict)
+
+    def asked_sample(self, split: str) -> list[LabelledQuery]:
+        """The new questions of a split that are used as evidence: all marked, some unmarked."""
+        return _evidence(self.asked.get(split, ()))
 
 
 def make_tasks(
@@ -113,18 +121,27 @@ def _task(
     split_of = split_by_time(labels.archive.questions, labels.clusters, labelled)
     by_split = _by_split(queries, split_of)
     by_split["train"] = _sample(by_split["train"], MAX_POOLS)
+    new_questions = _by_split(asked, split_of)
     posts: list[Post] = []
-    splits, seen = {}, {}
+    splits, seen, near = {}, {}, {}
     for split in SPLITS:
         new = [post for q, own in corpus.items() if split_of[q] == split for post in own]
         drawer.add(new)
         posts += new
         seen[split] = len(posts)
         splits[split] = tuple(drawer.pool(query, split == "train") for query in by_split[split])
+        for query in _evidence(new_questions[split]) if split != "train" else ():
+            near[query.query.id] = drawer.near(query, NEAR)
     name = f"{labels.archive.name}-{'answers' if kind == 'answers' else 'questions'}"
     everything = [post for own in corpus.values() for post in own]
     dataset = Dataset(name, splits, corpus=everything)
-    return ArchiveTask(dataset, kind, by_split, posts, seen, _by_split(asked, split_of))
+    return ArchiveTask(dataset, kind, by_split, posts, seen, new_questions, near)
+
+
+def _evidence(asked: Sequence[LabelledQuery]) -> list[LabelledQuery]:
+    unmarked = [query for query in asked if not query.right]
+    sample = sorted(unmarked, key=lambda query: stable_hash(query.query.id))[:UNMARKED]
+    return [*(query for query in asked if query.right), *sample]
 
 
 def _by_split(
