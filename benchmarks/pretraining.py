@@ -11,8 +11,13 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from askonce.data.benchmarks import load_dataset
 from askonce.training.events import Epoch, Event
@@ -31,6 +36,7 @@ def main() -> None:
     ranker = untrained(Recipe(given.model, given.dataset, options, text), dataset, given.vectors)
     settings = PretrainSettings(given.epochs, given.batch_size)
     history = pretrain(ranker, dataset, settings, given.out, progress)
+    draw({given.model: history}, given.out / "pretraining.png")
     last = history[-1]
     result = {
         "settings": {key: str(value) for key, value in vars(given).items()},
@@ -50,6 +56,28 @@ def main() -> None:
         ],
     }
     print(json.dumps(result, indent=2))
+
+
+def draw(curves: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Perplexity (dotted) and dev MRR (solid) by epoch, a colour for each named history."""
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    left = figure.add_subplot()
+    right = left.twinx()
+    for index, (name, history) in enumerate(curves.items()):
+        epochs = [record["epoch"] for record in history]
+        colour = f"C{index}"
+        left.plot(epochs, [record["perplexity"] for record in history], ":", color=colour)
+        right.plot(
+            epochs, [100 * record["dev"]["MRR"] for record in history], color=colour, label=name
+        )
+        unigram = history[0]["unigram_perplexity"]
+        left.axhline(unigram, color=colour, linewidth=0.5)
+        left.annotate("unigram", (epochs[-1], unigram), ha="right", va="bottom", fontsize="small")
+    left.set(yscale="log", xlabel="epoch", ylabel="held-out perplexity (dotted)")
+    left.xaxis.set_major_locator(MaxNLocator(integer=True))
+    right.set(ylabel="dev MRR of titles, % (solid)")
+    right.legend(loc="upper center")
+    figure.savefig(path)
 
 
 def arguments() -> argparse.Namespace:

@@ -85,7 +85,8 @@ def readers(
     mpnet = SentenceTeacher("all-mpnet-base-v2") if store.cell(dataset, MPNET, 1) else None
     if mpnet is not None:
         ways[MPNET] = by_encoder(mpnet.encode, pool)
-    for name, teacher in (("student", None), ("adapter", minilm), ("adapter-mpnet", mpnet)):
+    teachers = {"student": None, "hyperqa": None, "adapter": minilm, "adapter-mpnet": mpnet}
+    for name, teacher in teachers.items():
         cell = store.cell(dataset, name, 1)
         if cell is None or cell.ranker is None:
             continue

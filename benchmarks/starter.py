@@ -17,6 +17,7 @@ from askonce.baselines.base import Material
 from askonce.baselines.lexical import BM25
 from askonce.data.benchmarks import load_dataset
 from askonce.evaluation import bootstrap_interval, evaluate, pools_to_qrels, pools_to_run
+from askonce.index.base import KeyEncoder
 from askonce.ranking.fusion import fuse
 from askonce.ranking.manifest import Serving
 from askonce.teachers import Teacher, load_teacher
@@ -31,10 +32,8 @@ HALF = {"bm25": 0.5, "vectors": 0.5}
 Figures = dict[str, np.ndarray]  # system -> average precision of each question
 
 
-class Keys:
+class Keys(KeyEncoder):
     """A teacher's vectors as keys of an index."""
-
-    ranker = None
 
     def __init__(self, teacher: Teacher) -> None:
         self.name, self._teacher = teacher.name, teacher

@@ -125,7 +125,7 @@ FROM_THE_WHEEL = """
 from pathlib import Path
 import askonce.server
 from askonce import Engine
-from askonce.cli.output import packaged_recipe
+from askonce.cli.benchmarks.inputs import packaged_recipe
 from askonce.training.recipe import read_recipe
 print(read_recipe(packaged_recipe(Path("wikiqa/hyperqa"))).model)
 with Engine.open("bicycles") as engine:

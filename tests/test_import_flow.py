@@ -94,12 +94,11 @@ FLOW = {
         run archive
         tuning""",
     "training/pretraining": """
-        language_models pairs plot
+        language_models pairs
         figures
-        encoder_decoder
-        run""",
+        encoder_decoder""",
     "training/distillation": """
-        adapted mined pair_teacher settings texts
+        adapted pair_teacher settings texts
         beside
         student
         run""",
@@ -136,9 +135,9 @@ FLOW = {
         base
         baseline cross_encoder fusion sentence_encoder trained""",
     "bench/report": """
-        charts histories labels published
+        charts histories published
         blocks drawing results
-        gains inside plots table variants
+        gains inside table variants
         figures
         document""",
     "engine": """
@@ -177,14 +176,21 @@ FLOW = {
         app""",
     "server/routes": "ask feedback health hooks models moderation options page posts",
     "cli": """
-        group output serving
-        ask bench datasets demo import_ models sync training_progress
-        duplicates index info recipes serve starter train
+        group options
+        output
+        progress
+        archives benchmarks starter
         reference
         __main__""",
-    "cli/serving": """
+    "cli/archives": """
+        ask demo duplicates import_ index info serving sync train
+        serve""",
+    "cli/archives/serving": """
         options
         run""",
+    "cli/benchmarks": """
+        inputs
+        bench datasets models pairs recipes""",
 }
 
 

@@ -266,7 +266,7 @@ def json_value(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         raise DataError(path, "JSON", str(error)) from None
 
 
-def sync(path: Path) -> None:
+def flush_to_disk(path: Path) -> None:
     """Flush a file or folder to disk: a rename may get there before the content it renames."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -285,7 +285,7 @@ def replacing(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{os.getpid()}-{threading.get_native_id()}.{path.name}")
     try:
         yield part
-        sync(part)
+        flush_to_disk(part)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

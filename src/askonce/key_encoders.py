@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from askonce.ranker import Ranker
 
 
-class RankerKeys:
+class RankerKeys(KeyEncoder):
     def __init__(self, ranker: "Ranker") -> None:
         self.ranker = ranker
         self._encoder = ranker.encoder
@@ -45,13 +45,11 @@ class RankerKeys:
             return key(vectors).float().cpu().numpy()  # (n, K)
 
 
-class SentenceKeys:
+class SentenceKeys(KeyEncoder):
     """The keys of a teacher: a sentence-transformers model by folder or name, or ``"minilm"``.
 
     ``"starter"`` is the student inside this package; it needs no cache.
     """
-
-    ranker = None  # it cannot explain scores
 
     def __init__(self, teacher: str | Path | Teacher) -> None:
         if isinstance(teacher, str | Path):

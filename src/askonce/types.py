@@ -12,6 +12,8 @@ LinkKind = Literal["duplicate", "related"]
 TokeniserName = Literal["words", "whitespace"]
 Role = Literal["train", "dev", "test"]
 ProtocolName = Literal["trec", "clean", "drop_no_pos"]
+TaskName = Literal["questions", "answers"]  # what an archive's rankers are for
+TextPair = tuple[str, str]  # the texts of a query and of a candidate
 
 
 class Origin(TypedDict):

@@ -9,7 +9,7 @@ from askonce.archive.desk.feedback import (
     Feedback,
     anonymous,
     by_week,
-    judge,
+    weigh_marks,
 )
 from askonce.types import Post
 
@@ -46,35 +46,35 @@ def test_a_visitor_has_one_mark_for_a_pair(archive):
 
 
 def test_marks_of_several_visitors_add_up_to_a_full_label():
-    (one,) = judge([mark("a")])
+    (one,) = weigh_marks([mark("a")])
     assert (one.post, one.right, one.weight) == ("q", True, 0.5)
-    (three,) = judge([mark("a"), mark("b"), mark("c")])
+    (three,) = weigh_marks([mark("a"), mark("b"), mark("c")])
     assert three.weight == 1.0
-    (against,) = judge([mark("a", kind="different"), mark("b", kind="different")])
+    (against,) = weigh_marks([mark("a", kind="different"), mark("b", kind="different")])
     assert (against.right, against.weight) == (False, 1.0)
 
 
 def test_contradictions_cancel():
-    assert judge([mark("a"), mark("b", kind="different")]) == ()
-    (left,) = judge([mark("a"), mark("b", kind="different"), mark("c"), mark("d")])
+    assert weigh_marks([mark("a"), mark("b", kind="different")]) == ()
+    (left,) = weigh_marks([mark("a"), mark("b", kind="different"), mark("c"), mark("d")])
     assert (left.right, left.weight) == (True, 1.0)
 
 
 def test_many_marks_of_one_visitor_or_one_address_count_for_little():
     fifty = [mark("vandal", post=f"q{n}") for n in range(50)]
-    assert judge(fifty) == ()
-    assert len(judge(fifty[: int(VISITOR_CAP)])) == VISITOR_CAP
+    assert weigh_marks(fifty) == ()
+    assert len(weigh_marks(fifty[: int(VISITOR_CAP)])) == VISITOR_CAP
     forgetful = [mark(f"v{n}", post=f"q{n}", address="one") for n in range(50)]
-    assert judge(forgetful) == ()
-    assert len(judge(forgetful[: int(ADDRESS_CAP)])) == ADDRESS_CAP
+    assert weigh_marks(forgetful) == ()
+    assert len(weigh_marks(forgetful[: int(ADDRESS_CAP)])) == ADDRESS_CAP
     honest = [mark(f"v{n}", post=f"q{n}") for n in range(50)]
-    assert len(judge(honest)) == 50
+    assert len(weigh_marks(honest)) == 50
 
 
 def test_clicks_count_a_fifth():
     clicks = [mark(f"v{n}", kind="click") for n in range(3)]
-    assert judge(clicks[:2]) == ()
-    (three,) = judge(clicks)
+    assert weigh_marks(clicks[:2]) == ()
+    (three,) = weigh_marks(clicks)
     assert three.right
     assert three.weight == pytest.approx(0.3)
 
@@ -82,7 +82,7 @@ def test_clicks_count_a_fifth():
 def test_a_snapshot_has_the_labels_of_posts_that_exist(archive):
     archive.feedback.add(mark("a"))
     archive.feedback.add(mark("a", post="gone"))
-    assert [(x.post, x.weight) for x in archive.snapshot().judgements] == [("q", 0.5)]
+    assert [(x.post, x.weight) for x in archive.snapshot().weighted_labels] == [("q", 0.5)]
 
 
 def test_weeks_show_ranks_and_false_claims():

@@ -32,10 +32,8 @@ from askonce.bench.report.charts import (
     Series,
 )
 from askonce.bench.report.document import block_html, block_markdown, credited, may_quote
-from askonce.bench.report.drawing import draw
+from askonce.bench.report.drawing import LABEL_GAP, draw, separated, svg
 from askonce.bench.report.figures import hyperqa
-from askonce.bench.report.labels import LABEL_GAP, separated
-from askonce.bench.report.plots import svg
 
 
 def test_maps_are_the_same_each_time():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from askonce.bench.report.document import blocks, html_page, markdown_page
+from askonce.bench.report.drawing import svg
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.figures.costs import PRINTED, counted
 from askonce.bench.report.figures.curves import curve
@@ -17,7 +18,6 @@ from askonce.bench.report.figures.texts import (
     bucket_means,
     right_lengths,
 )
-from askonce.bench.report.plots import svg
 from askonce.bench.store import Store, write_json
 from askonce.data.benchmarks import load_dataset
 from askonce.evaluation import METRICS

@@ -6,10 +6,10 @@ import pytest
 
 from askonce.bench.report.blocks import Plot, Span, Strips, Table
 from askonce.bench.report.document import block_html, block_markdown
+from askonce.bench.report.drawing import svg
 from askonce.bench.report.figures import FIGURES, hyperqa
 from askonce.bench.report.figures import rankings as figure_rankings
 from askonce.bench.report.inside import evenly_spaced, rankings
-from askonce.bench.report.plots import svg
 from askonce.bench.store import Store
 
 INSIDE = (

@@ -80,6 +80,14 @@ def test_the_row_that_would_serve_is_chosen_on_dev(store):
     assert gain.questions == TEST
 
 
+def test_the_fast_row_may_be_hyperqa_fused_with_bm25(store):
+    write_cell(store, "hyperqa", {"dev": 0.65, "test": 0.99})
+    write_cell(store, "bm25+hyperqa", {"dev": 0.75, "test": 0.5})
+    (gain,) = all_gains(store, ())
+    assert gain.fast.row == "bm25+hyperqa" and gain.fast.mean == pytest.approx(0.5)
+    assert gain.served.row == "adapter"  # `askonce train` does not try it
+
+
 def test_speeds_and_pictures(store):
     speeds = {"posts": {"count": 100}}
     speeds |= {

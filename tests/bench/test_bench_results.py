@@ -8,9 +8,9 @@ import pytest
 from askonce.bench.report.blocks import Plot, Span, Table
 from askonce.bench.report.charts import Bar, BarChart, Dot, ScatterChart
 from askonce.bench.report.document import block_html, block_markdown
+from askonce.bench.report.drawing import svg
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.figures.rankings import average_rank
-from askonce.bench.report.plots import svg
 from askonce.bench.report.results import public_split, summary_entries, tables, with_earlier
 from askonce.bench.report.table import result_table
 from askonce.bench.store import Store, write_json

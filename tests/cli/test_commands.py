@@ -145,7 +145,7 @@ def test_a_qrels_file_of_another_collection(askonce, tmp_path):
 def test_a_bench_shares_the_cores_and_respects_a_limit_of_threads(
     monkeypatch, jobs, limit, expected
 ):
-    from askonce.cli.bench import _shares
+    from askonce.cli.benchmarks.bench import _shares
 
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setenv("OMP_NUM_THREADS", limit)

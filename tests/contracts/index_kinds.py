@@ -25,10 +25,10 @@ TEXT = "chain brake tyre saddle wheel pedal spoke cable gear frame light pump ra
 WORDS = TEXT.split()
 
 
-class HashingCoder:
+class HashingCoder(KeyEncoder):
     """Counts of hashed words, normalised: the simplest encoder."""
 
-    name, ranker = "hashing", None
+    name = "hashing"
 
     def query_keys(self, texts):
         keys = np.zeros((len(texts), 48), dtype=np.float32)

@@ -19,7 +19,7 @@ from askonce.engine.bulk.shards import encode_shard
 from askonce.engine.lifecycle import reading
 from askonce.engine.lifecycle.reading import BackgroundReading
 from askonce.errors import AskonceError
-from askonce.index.readers import SHORT_WORDS, quick_query_keys
+from askonce.index.readers import SHORT_WORDS
 from askonce.key_encoders import SentenceKeys, two_readers
 from askonce.server.metrics import EngineState, Metrics
 from askonce.types import Post
@@ -127,11 +127,11 @@ def test_comparing_all_questions_reads_nothing_anew(folder, teacher):
     texts = ["how topic3 part0", "how topic4 part1"]
     with Engine.open(folder) as engine:
         coder = engine._manager.ready().question.vectors.coder
-        np.testing.assert_array_equal(quick_query_keys(coder, texts), coder.fast.query_keys(texts))
+        np.testing.assert_array_equal(coder.quick_query_keys(texts), coder.fast.query_keys(texts))
         assert not teacher.read
         engine.read_all()
         read = len(teacher.read)
-        np.testing.assert_array_equal(quick_query_keys(coder, texts), coder.slow.query_keys(texts))
+        np.testing.assert_array_equal(coder.quick_query_keys(texts), coder.slow.query_keys(texts))
         assert len(teacher.read) == read
 
 

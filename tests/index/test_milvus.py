@@ -10,7 +10,7 @@ import pytest
 
 from askonce.archive import open_archive
 from askonce.errors import AskonceError, MissingExtra
-from askonce.index.base import IndexDamaged, IndexUnavailable
+from askonce.index.base import IndexDamaged, IndexUnavailable, KeyEncoder
 from askonce.index.lexical import LexicalIndex
 from askonce.index.milvus.keys import MilvusKeys
 from askonce.index.milvus.words import LONGEST, MilvusWords
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class KeyEncoder:
+class LongKeys(KeyEncoder):
     """Keys that look like HyperQA's: some of them very long."""
 
     def __init__(self, name="long", dim=20):
@@ -56,7 +56,7 @@ def questions():
 
 def test_exact_search_finds_what_the_embedded_index_finds(address, questions):
     posts = [Post(f"{post.id}-{n}", post.title, post.body) for post in questions for n in range(2)]
-    indexes = [MilvusKeys(address, "keys", KeyEncoder()), VectorIndex(None, KeyEncoder())]
+    indexes = [MilvusKeys(address, "keys", LongKeys()), VectorIndex(None, LongKeys())]
     for index in indexes:
         index.add(posts)
         index.remove([post.id for post in posts[::7]])
@@ -150,8 +150,8 @@ def test_a_reader_sees_what_a_writer_adds(address, questions):
 
 
 def test_an_index_made_by_others_is_damaged(address):
-    MilvusKeys(address, "keys", KeyEncoder("one")).close()
-    for other in (KeyEncoder("two"), KeyEncoder("two", dim=7)):
+    MilvusKeys(address, "keys", LongKeys("one")).close()
+    for other in (LongKeys("two"), LongKeys("two", dim=7)):
         with pytest.raises(IndexDamaged, match="was made otherwise"):
             MilvusKeys(address, "keys", other)
 
@@ -162,7 +162,7 @@ def test_a_home_keeps_its_archive_s_collections_apart(address, tmp_path):
     index.add([Post("x", title="x")])
     names = set()
     for models in ("0001", "0002", "0003"):
-        keys = bikes.keys("question", KeyEncoder(), models)
+        keys = bikes.keys("question", LongKeys(), models)
         names.add(keys.name)
         keys.close()
     words = bikes.words("question")

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.errors import AskonceError
-from askonce.index.base import IndexDamaged
+from askonce.index.base import IndexDamaged, KeyEncoder
 from askonce.index.vector_files import added, removed, replay
 from askonce.index.vectors import VectorIndex
 from askonce.models.layers.poincare import RADIUS, candidate_key, query_key
 from askonce.types import Post
 
 
-class Given:
+class Given(KeyEncoder):
     """Keys that a test lays down: posts and queries name their rows."""
 
     def __init__(self, keys, queries=None, name="given"):

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from askonce.archive import Archive
-from askonce.cli.serving.options import ArchiveOptions, ArchiveToServe
-from askonce.cli.serving.run import open_archives
+from askonce.cli.archives.serving.options import ArchiveOptions, ArchiveToServe
+from askonce.cli.archives.serving.run import open_archives
 from askonce.ranking.calibration import Calibration
 from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
 from askonce.ranking.votes import VoteWeights

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askonce.cli.ask import as_json
+from askonce.cli.archives.ask import as_json
 from askonce.server.routes.models import _encoded
 
 QUESTION = "my back wheel keeps losing air overnight"

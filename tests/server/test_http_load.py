@@ -153,6 +153,81 @@ def test_a_burst_waits_longer_than_requests_of_an_overload():
     in_a_loop(scene())
 
 
+class SlowWork:
+    """Requests in a lane whose clock stands still; the oldest one ends when it is told to."""
+
+    def __init__(self, settings):
+        self.now, self._gates = 0.0, []
+        self.lane = Lane("queries", settings, lambda: self.now)
+
+    async def arrive(self, count):
+        tasks = [asyncio.create_task(self._work()) for _ in range(count)]
+        await self._settle()
+        return tasks
+
+    async def end_one(self, seconds):
+        self.now += seconds
+        self._gates.pop(0).set()
+        await self._settle()
+
+    async def end_all(self):
+        while self._gates:
+            await self.end_one(1.0)
+
+    @property
+    def counts(self):
+        return self.lane.working, self.lane.waiting, self.lane.refused
+
+    async def _work(self):
+        async with self.lane.slot():
+            self._gates.append(asyncio.Event())
+            await self._gates[-1].wait()
+        return 200
+
+    async def _settle(self):
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+def test_what_a_lane_cannot_serve_in_time_is_refused_at_once_until_it_was_idle():
+    work = SlowWork(LaneSettings(2, queue=100, timeout=0.5, burst=3.0))
+
+    async def run():
+        first = await work.arrive(4)  # nothing is known yet: all wait
+        assert work.counts == (2, 2, 0)
+        await work.end_all()
+        burst = await work.arrive(9)  # one ends each second, and three seconds are the longest wait
+        assert work.counts == (2, 3, 4)
+        refused = [task.exception() for task in burst[5:]]
+        assert {(error.status_code, error.headers["Retry-After"]) for error in refused} == {
+            (503, "4")
+        }
+        for _ in range(3):
+            await work.end_one(1.0)
+        late = await work.arrive(4)  # nobody was refused for three seconds: a burst again
+        assert work.counts == (2, 3, 5)
+        await work.end_one(1.0)
+        late += await work.arrive(1)  # in an overload the longest wait is half a second
+        assert work.counts == (2, 2, 6)
+        await work.end_all()
+        assert [await task for task in (*first, *burst[:5], *late[:3])] == [200] * 12
+        again = await work.arrive(5)  # it was idle
+        assert work.counts == (2, 3, 6)
+        await work.end_all()
+        assert await asyncio.gather(*again) == [200] * 5
+        assert {task.exception().status_code for task in late[3:]} == {503}
+
+    in_a_loop(run())
+
+
+def test_a_burst_is_answered_in_full_if_it_may_wait_long_enough(serve):
+    client = serve(ServerSettings(queries=LaneSettings(2, queue=512, timeout=0.001, burst=60)))
+    similar(client, QUESTIONS[0])
+    with ThreadPoolExecutor(60) as clients:
+        responses = list(clients.map(lambda q: similar(client, q), 12 * QUESTIONS))
+    assert {response.status_code for response in responses} == {200}
+
+
 def test_a_lane_takes_on_fewer_while_work_is_slow_and_more_when_it_is_quick_again():
     now = [0.0]
     settings = LaneSettings(8, queue=100, timeout=60, target_seconds=0.1, min_concurrency=2)

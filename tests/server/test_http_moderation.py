@@ -71,7 +71,7 @@ def test_what_was_dismissed_is_never_proposed_again(client, forum):
     number = decide(client, "dismiss", "q2", "q1")
     assert forum.archive.change == before + 1
     assert ("q2", "q1") not in pairs(client)
-    assert forum.archive.snapshot().judgements[0].right is False
+    assert forum.archive.snapshot().weighted_labels[0].right is False
     assert client.delete(f"/api/decisions/{number}").status_code == 200
     assert client.delete(f"/api/decisions/{number}").status_code == 404
     assert ("q2", "q1") in pairs(client)

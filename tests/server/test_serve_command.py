@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from askonce.archive import Archive
-from askonce.cli import serve
-from askonce.cli.serving import run as serving
-from askonce.engine.lifecycle.following import Event
+from askonce.cli.archives import serve
+from askonce.cli.archives.serving import run as serving
+from askonce.engine.lifecycle.following import EngineEvent
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
 from askonce.types import Post
@@ -104,11 +104,11 @@ def test_progress_is_printed_now_and_then_and_other_messages_always(capsys):
     now = [0.0]
     say = serving.Messages(clock=lambda: now[0])
     for number in range(0, 4000, 1000):
-        say(Event("indexing questions", number, 4000))
+        say(EngineEvent("indexing questions", number, 4000))
     now[0] = 6.0
-    say(Event("indexing questions", 4000, 4000))
-    say(Event("indexing answers", 0, 9))
-    say(Event("loading the encoder"))
+    say(EngineEvent("indexing questions", 4000, 4000))
+    say(EngineEvent("indexing answers", 0, 9))
+    say(EngineEvent("loading the encoder"))
     assert capsys.readouterr().err.splitlines() == [
         "indexing questions: 0 of 4,000",
         "indexing questions: 4,000 of 4,000",
@@ -135,7 +135,7 @@ def test_a_response_does_not_wait_for_an_acknowledgement():
 
 def test_the_server_starts_without_loading_torch():
     code = (
-        "import sys, askonce.server, askonce.cli.serve, uvicorn; "
+        "import sys, askonce.server, askonce.cli.archives.serve, uvicorn; "
         "print({'torch', 'sklearn', 'scipy', 'gensim'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from askonce.archive import Archive
-from askonce.cli import serve
-from askonce.cli.serving.options import ArchiveOptions, options_by_archive
+from askonce.cli.archives import serve
+from askonce.cli.archives.serving.options import ArchiveOptions, options_by_archive
 from askonce.engine import Engine
 from askonce.errors import AskonceError, ConfigError
 from askonce.ranking.manifest import Manifest, new_folder, write_manifest

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from askonce.cli.serving import run
+from askonce.cli.archives.serving import run
 from askonce.data.formats import Record
 from askonce.engine import Engine
 from askonce.errors import AskonceError

@@ -13,8 +13,8 @@ from askonce.teachers.teacher import SentenceTeacher
 from askonce.teachers.words import ContextualWords, Projection, word_states
 from askonce.training.fine_tuning import train
 from askonce.training.prepare import untrained
-from askonce.training.pretraining.run import initial_ranker
 from askonce.training.recipe import recipe_of
+from askonce.training.run import initial_ranker
 from tests.teachers.small_teacher import small_teacher
 from tests.training.small_run import made
 

@@ -22,13 +22,13 @@ from askonce.ranker import Ranker
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.text.lexicon import Lexicon
 from askonce.training.events import Event, OnEvent, ignore
-from askonce.training.fine_tuning import Outcome, train
+from askonce.training.fine_tuning import TrainedRanker, train
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
     LanguageModelSettings,
     pretrain_language_models,
 )
-from askonce.training.processes import Processes, launched
+from askonce.training.processes import ALONE, Processes, launched
 from askonce.training.recipe import Recipe, recipe_of
 from askonce.types import Dataset, Pool, Post
 from tests.teachers.small_teacher import small_teacher
@@ -97,9 +97,9 @@ def run(
     folder: Path,
     settings: Recipe,
     on_event: OnEvent = ignore,
-    processes: Processes | None = None,
+    processes: Processes = ALONE,
     dataset: Dataset | None = None,
-) -> Outcome:
+) -> TrainedRanker:
     """Train in a folder."""
     dataset = dataset or made()
     return train(ranker(settings, dataset), dataset, settings, folder, on_event, processes)
@@ -111,9 +111,9 @@ def shared(name: str) -> Recipe:
     return recipe(name, options, epochs=2, batch_size=2, **SHARED[name])
 
 
-def pretrained(name: str, folder: Path, processes: Processes | None = None) -> list[dict[str, Any]]:
+def pretrained(name: str, folder: Path, processes: Processes = ALONE) -> list[dict[str, Any]]:
     """Pre-train without dropout; six texts in a step leave a process idle in the last one."""
-    size = 6 // (processes.world_size if processes else 1)
+    size = 6 // processes.world_size
     folder.mkdir(parents=True, exist_ok=True)
     dataset = made()
     start = ranker(recipe(name, tiny(name, **without_dropout(name))), dataset)

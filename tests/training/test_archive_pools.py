@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from askonce.archive import Snapshot
-from askonce.archive.desk.feedback import Judgement
+from askonce.archive.desk.feedback import WeightedLabel
 from askonce.index.lexical import LexicalIndex
 from askonce.training.archive.candidates import teaching
 from askonce.training.archive.tasks.labels import ArchiveLabels
@@ -43,9 +43,12 @@ def test_duplicates_are_right_for_each_other_through_others():
 
 def test_questions_that_a_moderator_dismissed_are_wrong_candidates():
     archive = forum(28, [(n, n + 1) for n in range(0, 28, 2)])
-    against = [Judgement("", "q15", 1.0, False, "q2"), Judgement("", "q27", 1.0, False, "q2")]
-    against.append(Judgement("", "q1", 1.0, False, "q0"))  # then marked as duplicates after all
-    task = question_task(ArchiveLabels.of(replace(archive, judgements=tuple(against))))
+    against = [
+        WeightedLabel("", "q15", 1.0, False, "q2"),
+        WeightedLabel("", "q27", 1.0, False, "q2"),
+    ]
+    against.append(WeightedLabel("", "q1", 1.0, False, "q0"))  # then marked as duplicates after all
+    task = question_task(ArchiveLabels.of(replace(archive, weighted_labels=tuple(against))))
     labelled = chain.from_iterable(task.queries.values())
     wrong = {x.query.id: ids(x.wrong) for x in labelled if x.wrong}
     assert wrong == {"q2": {"q15"}, "q15": {"q2"}, "q27": {"q2"}}  # q27 is newer than q2

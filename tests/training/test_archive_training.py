@@ -8,6 +8,7 @@ import pytest
 from askonce.archive import Archive, Snapshot
 from askonce.archive.open import open_archive
 from askonce.errors import AskonceError, ConfigError
+from askonce.index.base import KeyEncoder
 from askonce.ranker import Ranker
 from askonce.ranking.manifest import Serving, current, read_manifest
 from askonce.ranking.stages import DEPTH
@@ -175,7 +176,7 @@ def test_no_minutes():
 # -- what an engine would find ---------------------------------------------------------------------
 
 
-class Letters:
+class Letters(KeyEncoder):
     """Keys that count letters."""
 
     name = "letters"

@@ -13,10 +13,11 @@ from askonce.teachers.lexicon import TeacherLexicon
 from askonce.teachers.starter import load_starter
 from askonce.text.lexicon import Lexicon
 from askonce.training.distillation.adapted import AdaptedTeacher
-from askonce.training.distillation.run import distil_recipe, tune_student
+from askonce.training.distillation.run import distil_recipe
 from askonce.training.distillation.student import first_words, start_as
 from askonce.training.distillation.texts import archive_posts, read_beside, sentences, texts_of
 from askonce.training.events import Step, ignore
+from askonce.training.fine_tuning import FineTuning, fit
 from askonce.training.recipe import Recipe, read_before, read_recipe, recipe_of
 from askonce.training.run import run_recipe
 from askonce.types import Dataset, Pool, Post
@@ -69,7 +70,7 @@ def test_a_student_comes_near_its_teacher_and_ranks_better(teacher, tmp_path):
     assert nearness(random, teacher, unseen) < 0.5
     assert nearness(student, teacher, unseen) > 0.9
     assert dev_map(student, dataset) > dev_map(random, dataset) + 0.1
-    tuned = tune_student((student, beside), recipe(), dataset, tmp_path / "run", ignore).ranker
+    tuned = fit(FineTuning(student, dataset, recipe(), tmp_path / "run", beside=beside)).ranker
     assert nearness(tuned, teacher, unseen) > 0.9  # the teacher beside the labels holds it there
     assert dev_map(tuned, dataset) >= dev_map(student, dataset)
     assert not isinstance(tuned.lexicon, TeacherLexicon)  # and it needs no teacher any more
@@ -131,8 +132,9 @@ def test_a_resumed_student_equals_one_that_was_not_stopped(tmp_path):
     }
 
     def both(folder, on_event=ignore):
-        student = distil_recipe(settings, table, dataset, folder / "first", on_event)
-        return tune_student(student, settings, dataset, folder / "run", on_event)
+        student, beside = distil_recipe(settings, table, dataset, folder / "first", on_event)
+        learner = FineTuning(student, dataset, settings, folder / "run", beside=beside)
+        return fit(learner, on_event)
 
     whole = both(tmp_path / "whole")
     with pytest.raises(Stopped):

@@ -77,7 +77,7 @@ def test_a_training_that_was_stopped_resumes_with_its_feedback(archive, monkeypa
     seen = []
 
     def train(snapshot, *rest):
-        seen.append(snapshot.judgements)
+        seen.append(snapshot.weighted_labels)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(in_place, "prepare", train)

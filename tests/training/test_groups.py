@@ -14,7 +14,7 @@ from askonce.training.recipe import Negatives
 from askonce.training.sampling import GroupSampler, split_of
 from askonce.types import Dataset, Pool, Post
 
-SOURCES = ["pool", "corpus", "bm25", "mix", "batch", "all"]
+SOURCES = ["pool", "corpus", "mix", "batch", "all"]
 QUERY = Post("q", title="why do my brakes squeal")
 RIGHT = Post("r", body="clean the rim, brakes squeal when dirty")
 MISSED = Post("m", body="toe in the pads and the brakes fall silent")
@@ -98,7 +98,7 @@ def wrong_texts(groups, batch, source):
     return {posts[column].text for row in rows for column in wrong[row].nonzero()[:, 0].tolist()}
 
 
-@pytest.mark.parametrize("source", ["corpus", "bm25", "batch"])
+@pytest.mark.parametrize("source", ["corpus", "batch"])
 def test_what_is_right_for_an_equal_query_is_right(source):
     twin = Pool(replace(QUERY, id="twin"), (MISSED,), (1,))
     made = dataset(with_wrong(), OTHER, twin)
@@ -136,7 +136,7 @@ def test_no_source_draws_what_is_right(data):
             assert len(wrong) <= count or source == "all"
 
 
-@pytest.mark.parametrize("source", ["pool", "corpus", "bm25", "mix"])
+@pytest.mark.parametrize("source", ["pool", "corpus", "mix"])
 def test_count_wrong_candidates_beside_each_right_one(source):
     made = dataset(with_wrong(missed=(MISSED,)), OTHER)
     groups = GroupSampler(made, "train", Negatives(source, count=3)).epoch(1)
@@ -183,7 +183,7 @@ def _only(sampler, number, scores):
     return group.candidates[1:]
 
 
-@pytest.mark.parametrize("source", ["pool", "mix", "bm25"])
+@pytest.mark.parametrize("source", ["pool", "mix"])
 def test_a_pool_of_right_candidates_takes_wrong_ones_from_everywhere(source):
     only = Pool(Post("q2", title="zzz"), (Post("r2", body="yyy"),), (1,))
     sampler = GroupSampler(dataset(only, with_wrong()), "train", Negatives(source, count=3))

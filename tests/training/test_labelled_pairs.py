@@ -12,7 +12,6 @@ from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError
 from askonce.training.labelled_pairs import (
     PairClassifier,
-    TextPair,
     best_threshold,
     labelled_pairs,
     measure,
@@ -79,8 +78,8 @@ def test_it_learns_what_is_the_same(folder, tmp_path):
 
 
 def test_the_order_of_two_texts_does_not_matter():
-    pairs = [TextPair("how do I mend a chain", "chains"), TextPair("why", "how do I mend a tyre")]
-    turned = [TextPair(b, a) for a, b in pairs]
+    pairs = [("how do I mend a chain", "chains"), ("why", "how do I mend a tyre")]
+    turned = [(b, a) for a, b in pairs]
     for products in (False, True):
         features = pair_features(pairs, "starter", products)
         np.testing.assert_allclose(features, pair_features(turned, "starter", products), atol=1e-6)

@@ -23,11 +23,12 @@ from askonce.training.archive.candidates.task_training import Clock, TaskTrainin
 from askonce.training.archive.candidates.words import learn_words
 from askonce.training.cross_encoder import CrossEncoder, CrossSettings
 from askonce.training.distillation.beside import BesidePairTeacher, kl, margin
-from askonce.training.distillation.mined import with_mined
 from askonce.training.distillation.pair_teacher import PairTeacher
-from askonce.training.distillation.run import beside_cross_encoder, tune_student
+from askonce.training.distillation.run import beside_cross_encoder
 from askonce.training.distillation.settings import PairDistilSettings
+from askonce.training.distillation.texts import with_mined
 from askonce.training.events import Note, ignore
+from askonce.training.fine_tuning import FineTuning, fit
 from askonce.training.prepare import untrained
 from askonce.training.recipe import Recipe, read_before, recipe_of
 from askonce.training.run import train_stages
@@ -64,7 +65,7 @@ def tuning(monkeypatch):
     import askonce.training.distillation.pair_teacher as module
 
     counts = {"tuned": 0, "scored": 0}
-    tune, score = module.tune, CrossEncoder.score
+    tune, score = module.tune_cross_encoder, CrossEncoder.score
 
     def counted_tune(*args):
         counts["tuned"] += 1
@@ -74,7 +75,7 @@ def tuning(monkeypatch):
         counts["scored"] += len(pairs) * ("best" not in str(args))
         return score(self, pairs, *args)
 
-    monkeypatch.setattr(module, "tune", counted_tune)
+    monkeypatch.setattr(module, "tune_cross_encoder", counted_tune)
     monkeypatch.setattr(CrossEncoder, "score", counted_score)
     return counts
 
@@ -181,7 +182,7 @@ def test_a_student_comes_near_its_teachers_scores(loss, tmp_path):
 
     start = untrained(settings, dataset)
     before = distance(start)
-    student = tune_student((start, beside), settings, dataset, tmp_path, ignore).ranker
+    student = fit(FineTuning(start, dataset, settings, tmp_path, beside=beside)).ranker
     assert distance(student) > max(before + 0.2, 0.5)
 
 
@@ -208,9 +209,10 @@ def test_labels_do_not_read_unlabelled_texts(tmp_path):
     weights = []
     for mined in (0, 3):
         config = PairDistilSettings(weight=0.0, mined=mined)
-        student = untrained(settings, dataset), BesidePairTeacher(Oracle(), config)
+        start, beside = untrained(settings, dataset), BesidePairTeacher(Oracle(), config)
         data = with_mined(dataset, "train", mined)
-        ranker = tune_student(student, settings, data, tmp_path / str(mined), ignore).ranker
+        folder = tmp_path / str(mined)
+        ranker = fit(FineTuning(start, data, settings, folder, beside=beside)).ranker
         weights.append(torch.cat([p.flatten() for p in ranker.model.parameters()]))
     torch.testing.assert_close(*weights)
 

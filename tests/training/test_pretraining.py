@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -26,18 +25,6 @@ from askonce.training.recipe import Recipe, TextSettings
 from tests.training.small_forum import forum, help_desk, make
 
 TIMED = ("seconds", "words_per_second")  # differ from run to run
-
-
-@pytest.fixture
-def drawing():
-    """Asked for by the test that looks at the picture."""
-
-
-@pytest.fixture(autouse=True)
-def hidden_matplotlib(request, monkeypatch):
-    """Drawing takes longer than these runs, so they take place as if it were not installed."""
-    if "drawing" not in request.fixturenames:
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
 def run(folder, name="rcnn", dataset=None, epochs=2, **values):
@@ -191,18 +178,3 @@ def test_other_models_cannot_be_pretrained(name, tmp_path):
 def test_impossible_settings():
     with pytest.raises(ConfigError, match="batch_size = 0"):
         PretrainSettings(batch_size=0)
-
-
-# --- the picture ---
-
-
-def test_a_run_is_drawn(tmp_path, drawing):
-    run(tmp_path, epochs=1)
-    assert (tmp_path / "pretraining.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_without_matplotlib_a_run_has_no_picture(tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
-        monkeypatch.delitem(sys.modules, name)
-    run(tmp_path, epochs=1)
-    assert not (tmp_path / "pretraining.png").exists()

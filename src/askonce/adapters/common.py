@@ -12,7 +12,7 @@ from askonce.ranker import Ranker
 RankerOrFolder = Ranker | Path | str
 
 
-def load(ranker: RankerOrFolder) -> Ranker:
+def as_ranker(ranker: RankerOrFolder) -> Ranker:
     """The ranker itself, or the one saved in a folder."""
     return ranker if isinstance(ranker, Ranker) else Ranker.load(ranker)
 

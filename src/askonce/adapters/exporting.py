@@ -11,9 +11,10 @@ from askonce.errors import AskonceError, ConfigError, MissingExtra
 from askonce.models.adapter import Adapter, Bend
 from askonce.models.bag import Bag
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import SENTENCE, TaskName, current, read_manifest
+from askonce.ranking.manifest import SENTENCE, current, read_manifest
 from askonce.teachers import STARTER, CachedTeacher, load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.types import TaskName
 
 try:
     from sentence_transformers import SentenceTransformer

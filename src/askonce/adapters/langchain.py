@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from askonce.adapters.common import RankerOrFolder, load
+from askonce.adapters.common import RankerOrFolder, as_ranker
 from askonce.engine import Engine, RankedAnswer, SimilarQuestion
 from askonce.errors import MissingExtra
 from askonce.key_encoders import RankerKeys
@@ -27,7 +27,7 @@ class AskonceEmbeddings(Embeddings):
     """
 
     def __init__(self, ranker: RankerOrFolder) -> None:
-        self._keys = RankerKeys(load(ranker))
+        self._keys = RankerKeys(as_ranker(ranker))
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         posts = [Post(id="", title=text) for text in texts]
@@ -42,7 +42,7 @@ class AskonceReranker(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    ranker: Annotated[Ranker, BeforeValidator(load)]
+    ranker: Annotated[Ranker, BeforeValidator(as_ranker)]
     top_n: PositiveInt | None = None
 
     def compress_documents(

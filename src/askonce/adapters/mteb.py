@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from askonce.adapters.common import RankerOrFolder, RankerSimilarity, load
+from askonce.adapters.common import RankerOrFolder, RankerSimilarity, as_ranker
 from askonce.errors import MissingExtra
 from askonce.key_encoders import fingerprint
 from askonce.ranker import Ranker, Text
@@ -23,7 +23,7 @@ class AskonceEncoder(RankerSimilarity):
     """An encoder for text tasks: mteb.evaluate(AskonceEncoder(folder), tasks)."""
 
     def __init__(self, ranker: RankerOrFolder) -> None:
-        self._ranker = load(ranker)
+        self._ranker = as_ranker(ranker)
         size = len(self.ranker.encode(""))
         self.mteb_model_meta = _meta(
             self.ranker, "dense", embed_dim=size, similarity_fn_name=ScoringFunction.CUSTOM
@@ -41,7 +41,7 @@ class AskonceCrossEncoder:
     """Any ranker, pair models included, for re-ranking tasks."""
 
     def __init__(self, ranker: RankerOrFolder) -> None:
-        self.ranker = load(ranker)
+        self.ranker = as_ranker(ranker)
         self.mteb_model_meta = _meta(self.ranker, "cross-encoder")
 
     def predict(self, inputs1: Batches, inputs2: Batches, **options: Any) -> np.ndarray:

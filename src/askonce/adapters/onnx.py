@@ -18,8 +18,8 @@ from askonce.adapters.exporting import encoder_modules
 from askonce.adapters.static import StaticEmbedding
 from askonce.errors import AskonceError, MissingExtra
 from askonce.files import write_atomic
-from askonce.ranking.manifest import TaskName
 from askonce.text.vocabulary import PAD
+from askonce.types import TaskName
 
 MODEL, QUERY, DOCUMENT, CONFIG = "model.onnx", "query.onnx", "document.onnx", "onnx.json"
 OPSET = 18

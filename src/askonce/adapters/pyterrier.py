@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askonce.adapters.common import RankerOrFolder, load
+from askonce.adapters.common import RankerOrFolder, as_ranker
 from askonce.errors import MissingExtra
 from askonce.types import Pool, Post
 
@@ -21,7 +21,7 @@ class AskonceReranker(pt.Transformer):
     """Re-score results [qid, query, docno, text]: first_stage >> AskonceReranker(folder)."""
 
     def __init__(self, ranker: RankerOrFolder, batch_size: int = 128) -> None:
-        self.ranker = load(ranker)
+        self.ranker = as_ranker(ranker)
         self.batch_size = batch_size
 
     def transform(self, inp: "pd.DataFrame") -> "pd.DataFrame":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from askonce.adapters.common import RankerOrFolder, RankerSimilarity, load
+from askonce.adapters.common import RankerOrFolder, RankerSimilarity, as_ranker
 from askonce.errors import MissingExtra
 from askonce.ranker import Ranker
 
@@ -41,7 +41,7 @@ class AskonceModule(InputModule):
         self.ranker.save(output_path)
 
     @classmethod
-    def load(cls, model_name_or_path: str, *_: Any, **options: Any) -> "AskonceModule":
+    def as_ranker(cls, model_name_or_path: str, *_: Any, **options: Any) -> "AskonceModule":
         where = {name: options[name] for name in HUB_OPTIONS if name in options}
         folder = cls.load_dir_path(model_name_or_path, **where)
         return cls(Ranker.load(folder or model_name_or_path))
@@ -55,7 +55,7 @@ class AskonceSentenceTransformer(RankerSimilarity, SentenceTransformer):
     """
 
     def __init__(self, ranker: RankerOrFolder, **options: Any) -> None:
-        super().__init__(modules=[AskonceModule(load(ranker))], **options)
+        super().__init__(modules=[AskonceModule(as_ranker(ranker))], **options)
 
     @property
     def ranker(self) -> Ranker:

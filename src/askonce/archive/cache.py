@@ -100,12 +100,18 @@ def _looked_up(
     known: dict[str, T], ids: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, T]], no: T
 ) -> dict[str, T]:
     """The values of those of these ids that have one; what is not known is read and added."""
-    values = {name: known.get(name) for name in ids}
-    if missing := [name for name, value in values.items() if value is None]:
+    values: dict[str, T] = {}
+    missing: list[str] = []
+    for name in ids:
+        value = known.get(name)
+        if value:
+            values[name] = value
+        elif value is None:
+            missing.append(name)
+    if missing:
         stored = read(missing)
-        fresh = {name: stored.get(name, no) for name in missing}
-        if len(known) + len(fresh) > MAX_IDS:
+        if len(known) + len(missing) > MAX_IDS:
             known.clear()
-        known.update(fresh)
-        values |= fresh
-    return {name: value for name, value in values.items() if value}
+        known.update((name, stored.get(name, no)) for name in missing)
+        values |= stored
+    return values

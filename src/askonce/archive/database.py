@@ -11,18 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    Connection,
-    Engine,
-    Integer,
-    Text,
-    create_engine,
-    event,
-    make_url,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import StaticPool
 
@@ -40,9 +30,9 @@ TIMEOUTS = {
 }
 SCHEMES = ("postgres", "postgresql", "postgresql+psycopg")
 
-Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite auto-increments INTEGER
+NumberType = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # SQLite auto-increments INTEGER
 # Ordered by code point whatever the server's locale, so both databases sort alike.
-Name = Text().with_variant(Text(collation="C"), "postgresql")
+NameType = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def open_file(folder: Path) -> Engine:
@@ -52,22 +42,22 @@ def open_file(folder: Path) -> Engine:
     """
     path = folder / FILE
     if os.access(folder, os.W_OK) and (not path.exists() or os.access(path, os.W_OK)):
-        return _sqlite(create_engine(URL.create("sqlite", database=str(path))))
+        return _sqlite(sa.create_engine(sa.URL.create("sqlite", database=str(path))))
     # readers need SQLite's -wal file, which they cannot create here, unless nobody writes
     mode = {"mode": "ro"} if path.with_name(f"{FILE}-wal").exists() else {"immutable": "1"}
-    url = URL.create("sqlite", database=path.resolve().as_uri(), query={**mode, "uri": "true"})
-    return _sqlite(create_engine(url))
+    url = sa.URL.create("sqlite", database=path.resolve().as_uri(), query={**mode, "uri": "true"})
+    return _sqlite(sa.create_engine(url))
 
 
 def open_memory() -> Engine:
     """A database that ends with the process; all threads share one connection."""
     share = {"check_same_thread": False}
-    return _sqlite(create_engine("sqlite://", poolclass=StaticPool, connect_args=share))
+    return _sqlite(sa.create_engine("sqlite://", poolclass=StaticPool, connect_args=share))
 
 
 def open_address(address: str) -> Engine:
     try:
-        url = make_url(address)
+        url = sa.make_url(address)
     except (ArgumentError, ValueError):
         url = None
     if url is None or url.drivername not in SCHEMES or not url.database:
@@ -79,7 +69,9 @@ def open_address(address: str) -> Engine:
     timeouts = {name: value for name, value in TIMEOUTS.items() if name not in url.query}
     try:
         # pre-ping replaces connections that died while idle
-        return create_engine(url, pool_pre_ping=True, connect_args=timeouts, hide_parameters=True)
+        return sa.create_engine(
+            url, pool_pre_ping=True, connect_args=timeouts, hide_parameters=True
+        )
     except ModuleNotFoundError:
         raise MissingExtra("psycopg", "postgres", "an archive on PostgreSQL") from None
 
@@ -143,7 +135,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 def lock_for_transaction(connection: Connection, name: str) -> None:
     """Hold a named lock until the transaction ends; a SQLite writer excludes all others anyway."""
     if connection.dialect.name != "sqlite":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _lock_key(name)})
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _lock_key(name)})
 
 
 @contextmanager
@@ -157,12 +149,12 @@ def turn(engine: Engine, name: str) -> Iterator[None]:
         return
     with for_reading(engine).connect() as connection:
         key = {"key": _lock_key(name)}
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), key)
+        connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), key)
         try:
             yield
         finally:
             if not connection.invalidated:  # a lost connection has lost the lock too
-                connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
+                connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
 
 
 def _lock_key(name: str) -> int:
@@ -170,7 +162,7 @@ def _lock_key(name: str) -> int:
 
 
 def _sqlite(engine: Engine) -> Engine:
-    @event.listens_for(engine, "connect")
+    @sa.event.listens_for(engine, "connect")
     def _connect(connection: Any, _: Any) -> None:  # noqa: ANN401 - the driver's connection
         connection.isolation_level = None  # we begin transactions, not the driver
         for pragma in (
@@ -181,7 +173,7 @@ def _sqlite(engine: Engine) -> Engine:
         ):
             connection.execute(f"PRAGMA {pragma}")
 
-    @event.listens_for(engine, "begin")
+    @sa.event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
 

@@ -141,7 +141,8 @@ def originals(
     seen: dict[str, set[str]] = {}  # the way of each question that has moved
     moving = list(ends)
     while moving and (targets := duplicates_of(sorted({ends[question] for question in moving}))):
-        moving = [q for q in moving if targets.get(ends[q], q) not in seen.setdefault(q, {q})]
+        moving = [q for q in moving if ends[q] in targets]  # few: most questions are originals
+        moving = [q for q in moving if targets[ends[q]] not in seen.setdefault(q, {q})]
         for question in moving:
             ends[question] = targets[ends[question]]
             seen[question].add(ends[question])

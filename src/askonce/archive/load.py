@@ -13,7 +13,7 @@ from askonce.archive.store import Archive
 from askonce.archive.writing import Written
 from askonce.data.formats.jsonl import json_object
 from askonce.data.formats.posts import post_from_json, post_to_json
-from askonce.data.forums import Damaged, Record
+from askonce.data.forums import Damaged, Imported
 from askonce.errors import AskonceError
 from askonce.index.base import batches
 from askonce.types import Link, Post
@@ -58,13 +58,13 @@ class Summary(Tally):
     circular_links: int = 0  # make a question a duplicate of itself
 
 
-OnProgress = Callable[[Summary], None]
+OnImportProgress = Callable[[Summary], None]
 
 
 def load(
     archive: Archive,
-    records: Iterable[Record],
-    on_progress: OnProgress | None = None,
+    records: Iterable[Imported],
+    on_progress: OnImportProgress | None = None,
     strict: bool = False,
 ) -> Summary:
     """Add posts and links, or update those that exist.
@@ -93,7 +93,7 @@ class _Loading:
         self.summary = Summary()
         self._seen: set[str] = set()
 
-    def sound(self, records: Iterable[Record], links: list[Link]) -> Iterator[Post]:
+    def sound(self, records: Iterable[Imported], links: list[Link]) -> Iterator[Post]:
         """The posts that an archive can hold; links are collected for later."""
         for record in records:
             if isinstance(record, Link):

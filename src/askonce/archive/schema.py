@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from askonce.archive import database
 from askonce.archive.tables import FORMAT, metadata, state
 from askonce.errors import ArchiveUnavailable, AskonceError
-from askonce.files import sync
+from askonce.files import flush_to_disk
 
 STEPS = Path(__file__).parent / "migrations"
 OLDEST = 1
@@ -97,9 +97,9 @@ def _back_up(archive: Path, old: int, task: str) -> Path:
         with closing(sqlite3.connect(archive)) as source, closing(sqlite3.connect(part)) as target:
             source.backup(target)
         shutil.copymode(archive, part)
-        sync(part)
+        flush_to_disk(part)
         part.replace(backup)
-        sync(backup.parent)
+        flush_to_disk(backup.parent)
     except (OSError, sqlite3.Error) as error:
         part.unlink(missing_ok=True)
         message = f"cannot {task}: no backup at {str(backup)!r} ({error}); nothing was changed"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from askonce.archive.desk.feedback import Judgement
+from askonce.archive.desk.feedback import WeightedLabel
 from askonce.types import Link, Post
 
 
@@ -13,7 +13,7 @@ class Snapshot:
     questions: Mapping[str, Post]
     answers: Mapping[str, Post]
     links: tuple[Link, ...] = ()
-    judgements: tuple[Judgement, ...] = ()  # labels from the feedback of visitors
+    weighted_labels: tuple[WeightedLabel, ...] = ()  # labels from the feedback of visitors
     _answers_of: dict[str, list[Post]] = field(default_factory=dict, repr=False)
     _duplicate_of: dict[str, str] = field(default_factory=dict, repr=False)
 

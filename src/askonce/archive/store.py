@@ -5,13 +5,13 @@ link takes the next change number, so a reader that remembers the last number it
 everything after it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, bindparam, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
@@ -19,15 +19,35 @@ from sqlalchemy.pool import StaticPool
 
 from askonce.archive import database, links, overview, schema, synced, tables
 from askonce.archive.desk.decisions import DecisionTable
-from askonce.archive.desk.feedback import FeedbackTable, Judgement, judge
+from askonce.archive.desk.feedback import FeedbackTable, WeightedLabel, weigh_marks
 from askonce.archive.desk.options import Options
 from askonce.archive.desk.searches import SearchTable
 from askonce.archive.rows import as_post, as_row, check
 from askonce.archive.snapshot import Snapshot
-from askonce.archive.tables import FORMAT, WITHOUT_HTML, posts, revisions, state
-from askonce.archive.writing import CHUNK, Written, chunks, delete_rows, partners, write_rows
+from askonce.archive.tables import (
+    FORMAT,
+    LATEST_CHANGE,
+    WITHOUT_HTML,
+    positions,
+    posts,
+    revisions,
+    state,
+)
+from askonce.archive.writing import (
+    CHUNK,
+    Written,
+    chunks,
+    delete_rows,
+    partners,
+    read_value,
+    write_rows,
+    write_value,
+)
 from askonce.errors import ArchiveUnavailable, AskonceError
 from askonce.types import Link, LinkKind, Post, PostKind
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Change(NamedTuple):
@@ -159,30 +179,28 @@ class Archive:
             synced.mark_seen(connection, source, rows, batch.number)
             deleted = delete_rows(connection, batch.deleted)
             synced.forget(connection, source, [*batch.deleted, *deleted])
-            synced.write_position(connection, source, position)
+            write_value(connection, positions, source, position)
             return written._replace(links_added=len(added.added)), deleted
 
     def end_sync(self, source: str, number: int, position: Any) -> list[str]:  # noqa: ANN401 - JSON
         """End a pass over a whole source: delete what it no longer has; return the deleted ids."""
         with self._writing() as connection:
             gone = delete_rows(connection, synced.take_unseen(connection, source, number))
-            synced.write_position(connection, source, position)
+            write_value(connection, positions, source, position)
             return gone
 
     def position(self, name: str) -> Any:  # noqa: ANN401 - JSON
         """How far the reader of this name has come; None if it has not begun."""
-        with self._reading() as connection:
-            return synced.read_position(connection, name)
+        return self._read(read_value, positions, name)
 
     def set_position(self, name: str, value: Any) -> None:  # noqa: ANN401 - JSON
         with self._writing() as connection:
-            synced.write_position(connection, name, value)
+            write_value(connection, positions, name, value)
 
     def added_after(self, number: int, limit: int = 1000) -> list[tuple[int, Post]]:
         """The posts that were added after a row number, oldest first, with their numbers."""
-        with self._reading() as connection:
-            rows = synced.added_after(connection, number, limit)
-            return [(row.number, as_post(row)) for row in rows]
+        rows = self._read(synced.added_after, number, limit)
+        return [(row.number, as_post(row)) for row in rows]
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
@@ -196,7 +214,7 @@ class Archive:
     def change(self) -> int:
         """The number of the latest change."""
         with self._reading() as connection:
-            return int(connection.execute(select(state.c.change)).scalar_one())
+            return int(connection.execute(LATEST_CHANGE).scalar_one())
 
     def post(self, post_id: str) -> Post | None:
         return self.posts([post_id]).get(post_id)
@@ -285,27 +303,24 @@ class Archive:
         answers = {post.id: post for post in self.iterate("answer") if post.parent in questions}
         known = (x for x in self.links() if x.source in questions and x.target in questions)
         known_posts = questions.keys() | answers.keys()
-        judgements = [x for x in judge(self.feedback.all()) if x.post in known_posts]
+        weighted_labels = [x for x in weigh_marks(self.feedback.all()) if x.post in known_posts]
         for source, target in self.decisions.dismissed():
             if source in questions and target in questions:
                 text = questions[source].text
-                judgements.append(Judgement(text, target, 1.0, right=False, source=source))
-        return Snapshot(self.name, questions, answers, tuple(known), tuple(judgements))
+                weighted_labels.append(WeightedLabel(text, target, 1.0, right=False, source=source))
+        return Snapshot(self.name, questions, answers, tuple(known), tuple(weighted_labels))
 
     # -- links ------------------------------------------------------------------------------------
 
     def links(self, kind: LinkKind | None = None) -> list[Link]:
-        with self._reading() as connection:
-            return links.all_links(connection, kind)
+        return self._read(links.all_links, kind)
 
     def duplicates_of(self, ids: Sequence[str]) -> dict[str, str]:
-        with self._reading() as connection:
-            return links.duplicates_of(connection, ids)
+        return self._read(links.duplicates_of, ids)
 
     def linked(self, ids: Sequence[str]) -> dict[str, set[str]]:
         """The questions that each of these is linked with, in either direction."""
-        with self._reading() as connection:
-            return partners(connection, tables.links, ids)
+        return self._read(partners, tables.links, ids)
 
     def originals(self, ids: Sequence[str]) -> Mapping[str, str]:
         """The end of each question's chain of duplicates; a cycle ends where it would close."""
@@ -315,33 +330,35 @@ class Archive:
     # -- overview ---------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, int]:
-        with self._reading() as connection:
-            return overview.counts(connection)
+        return self._read(overview.counts)
 
     def growth(self) -> list[tuple[str, int, int]]:
         """New questions and answers by month; posts without a date are left out."""
-        with self._reading() as connection:
-            return overview.growth(connection)
+        return self._read(overview.growth)
 
     def newest(self, limit: int, unanswered: bool = False) -> list[Post]:
         """The latest questions, newest first; or the latest without an answer.
 
         A marked duplicate is not listed as unanswered: the answers of its original count.
         """
-        with self._reading() as connection:
-            return [as_post(row) for row in overview.newest(connection, limit, unanswered)]
+        return [as_post(row) for row in self._read(overview.newest, limit, unanswered)]
 
     def popular(self, limit: int) -> list[Post]:
         """The questions with most votes that have an answer."""
-        with self._reading() as connection:
-            return [as_post(row) for row in overview.popular(connection, limit)]
+        return [as_post(row) for row in self._read(overview.popular, limit)]
 
     # -- connections ------------------------------------------------------------------------------
 
     def _where(self, column: Any, ids: Sequence[str], columns: Iterable[Any]) -> Iterator[Any]:  # noqa: ANN401
         with self._reading() as connection:
             for chunk in chunks(list(ids)):
-                yield from connection.execute(_by_ids(column, tuple(columns)), {"ids": chunk})
+                yield from connection.execute(_by_ids(column, tuple(columns)), {"ids": chunk}).all()
+
+    def _read(
+        self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **named: P.kwargs
+    ) -> T:
+        with self._reading() as connection:
+            return query(connection, *args, **named)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -1,33 +1,18 @@
-"""What a source of ``askonce sync`` has delivered, and how far it was read."""
+"""What a source of ``askonce sync`` has delivered."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, select
 
-from askonce.archive.tables import positions, posts, synced
+from askonce.archive.tables import posts, synced
 from askonce.archive.writing import chunks
-
-
-def read_position(connection: Connection, name: str) -> Any:  # noqa: ANN401 - JSON
-    """The position that was stored under a name; None if there is none."""
-    query = select(positions.c.value).where(positions.c.name == name)
-    value = connection.execute(query).scalar_one_or_none()
-    return None if value is None else json.loads(value)
-
-
-def write_position(connection: Connection, name: str, value: Any) -> None:  # noqa: ANN401 - JSON
-    connection.execute(positions.delete().where(positions.c.name == name))
-    connection.execute(positions.insert(), {"name": name, "value": json.dumps(value)})
 
 
 def mark_seen(connection: Connection, source: str, ids: Iterable[str], number: int) -> None:
     """Note that this pass over a source has delivered these posts."""
     names = list(dict.fromkeys(ids))
-    for chunk in chunks(names):
-        known = (synced.c.source == source) & synced.c.id.in_(chunk)
-        connection.execute(synced.delete().where(known))
+    forget(connection, source, names)
     if names:
         connection.execute(
             synced.insert(), [{"source": source, "id": name, "seen": number} for name in names]

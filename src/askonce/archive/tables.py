@@ -3,9 +3,20 @@
 A change here needs the next ``FORMAT`` and a step of that number in ``migrations/versions``.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    select,
+)
 
-from askonce.archive.database import Name, Number
+from askonce.archive.database import NameType, NumberType
 
 FORMAT = 4
 
@@ -20,15 +31,16 @@ state = Table(
     Column("format", Integer, nullable=False),
     Column("change", BigInteger, nullable=False),
 )
+LATEST_CHANGE = select(state.c.change)  # made once: every query runs it
 
 # A deleted post keeps its row, without its text, so that indexes learn of the deletion.
 posts = Table(
     "posts",
     metadata,
-    Column("number", Number, primary_key=True, autoincrement=True),
-    Column("id", Name, nullable=False, unique=True),
-    Column("kind", Name, nullable=False),
-    Column("parent", Name, index=True),
+    Column("number", NumberType, primary_key=True, autoincrement=True),
+    Column("id", NameType, nullable=False, unique=True),
+    Column("kind", NameType, nullable=False),
+    Column("parent", NameType, index=True),
     Column("title", Text, nullable=False),
     Column("body", Text, nullable=False),
     Column("html", Text, nullable=False),
@@ -50,9 +62,9 @@ WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
 links = Table(
     "links",
     metadata,
-    Column("source", Name, primary_key=True),
-    Column("target", Name, primary_key=True),
-    Column("kind", Name, primary_key=True),
+    Column("source", NameType, primary_key=True),
+    Column("target", NameType, primary_key=True),
+    Column("kind", NameType, primary_key=True),
 )
 Index("links_by_target", links.c.target)
 
@@ -60,7 +72,7 @@ Index("links_by_target", links.c.target)
 revisions = Table(
     "revisions",
     metadata,
-    Column("id", Name, primary_key=True),
+    Column("id", NameType, primary_key=True),
     Column("change", BigInteger, primary_key=True),
     Column("title", Text, nullable=False),
     Column("body", Text, nullable=False),
@@ -72,8 +84,8 @@ revisions = Table(
 synced = Table(
     "synced",
     metadata,
-    Column("source", Name, primary_key=True),
-    Column("id", Name, primary_key=True),
+    Column("source", NameType, primary_key=True),
+    Column("id", NameType, primary_key=True),
     Column("seen", BigInteger, nullable=False),
 )
 
@@ -81,7 +93,7 @@ synced = Table(
 positions = Table(
     "positions",
     metadata,
-    Column("name", Name, primary_key=True),
+    Column("name", NameType, primary_key=True),
     Column("value", Text, nullable=False),
 )
 
@@ -90,16 +102,16 @@ positions = Table(
 feedback = Table(
     "feedback",
     metadata,
-    Column("visitor", Name, primary_key=True),
-    Column("question_key", Name, primary_key=True),  # a hash of the normalised question
-    Column("post", Name, primary_key=True),
+    Column("visitor", NameType, primary_key=True),
+    Column("question_key", NameType, primary_key=True),  # a hash of the normalised question
+    Column("post", NameType, primary_key=True),
     Column("question", Text, nullable=False),
-    Column("mark", Name, nullable=False),  # "answered", "same", "different" or "click"
-    Column("address", Name, nullable=False),
+    Column("mark", NameType, nullable=False),  # "answered", "same", "different" or "click"
+    Column("address", NameType, nullable=False),
     Column("model", Text),  # in service at that time
     Column("rank", Integer),  # of the post, counted from 1; NULL where it was not found
     Column("probability", Float),  # that the model gave
-    Column("given", Name, nullable=False),  # ISO 8601, UTC
+    Column("given", NameType, nullable=False),  # ISO 8601, UTC
 )
 Index("feedback_by_time", feedback.c.given)
 
@@ -107,12 +119,12 @@ Index("feedback_by_time", feedback.c.given)
 decisions = Table(
     "decisions",
     metadata,
-    Column("number", Number, primary_key=True, autoincrement=True),
-    Column("kind", Name, nullable=False),  # "duplicate", "related", "dismiss" or "merge"
-    Column("source", Name, nullable=False),
-    Column("target", Name, nullable=False),
+    Column("number", NumberType, primary_key=True, autoincrement=True),
+    Column("kind", NameType, nullable=False),  # "duplicate", "related", "dismiss" or "merge"
+    Column("source", NameType, nullable=False),
+    Column("target", NameType, nullable=False),
     Column("moved", Text, nullable=False),  # JSON: answers that a merge moved, whether it linked
-    Column("made", Name, nullable=False),  # ISO 8601, UTC
+    Column("made", NameType, nullable=False),  # ISO 8601, UTC
 )
 Index("decisions_by_pair", decisions.c.source, decisions.c.target)
 
@@ -120,8 +132,8 @@ Index("decisions_by_pair", decisions.c.source, decisions.c.target)
 searches = Table(
     "searches",
     metadata,
-    Column("number", Number, primary_key=True, autoincrement=True),
-    Column("day", Name, nullable=False),  # YYYY-MM-DD, UTC
+    Column("number", NumberType, primary_key=True, autoincrement=True),
+    Column("day", NameType, nullable=False),  # YYYY-MM-DD, UTC
     Column("question", Text, nullable=False),
     Column("claimed", Boolean, nullable=False),  # whether a hit was above the relevance floor
     Column("answered", Boolean, nullable=False),  # whether such a hit has an answer
@@ -132,6 +144,6 @@ Index("searches_by_day", searches.c.day)
 options = Table(
     "options",
     metadata,
-    Column("name", Name, primary_key=True),
+    Column("name", NameType, primary_key=True),
     Column("value", Text, nullable=False),
 )

@@ -1,5 +1,6 @@
 """Write to an archive, inside a transaction that the caller has begun."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,19 @@ class Written(NamedTuple):
     unchanged: int
     change: int
     links_added: int = 0
+
+
+def read_value(connection: Connection, table: Table, name: str) -> Any:  # noqa: ANN401 - JSON
+    """The value of a name in a table of names and JSON; None if there is none."""
+    query = select(table.c.value).where(table.c.name == name)
+    value = connection.execute(query).scalar_one_or_none()
+    return None if value is None else json.loads(value)
+
+
+def write_value(connection: Connection, table: Table, name: str, value: Any) -> None:  # noqa: ANN401
+    connection.execute(table.delete().where(table.c.name == name))
+    row = {"name": name, "value": json.dumps(value, ensure_ascii=False)}
+    connection.execute(table.insert(), row)
 
 
 def write_rows(connection: Connection, rows: Mapping[str, dict[str, Any]]) -> Written:

@@ -40,7 +40,7 @@ CURVES, PRETRAINED = "ranker/metrics.jsonl", "pretrained/*.jsonl"
 KEPT_PER_QUERY = f"{PER_QUERY}.gz"
 DIGITS = 4  # of figures per question in a kept store
 
-Kind = Literal["baseline", "transformer", "trained", "fusion"]
+RowKind = Literal["baseline", "transformer", "trained", "fusion"]
 Facts = dict[str, Any]  # seconds, speeds, sizes: plain values for JSON
 Records = list[dict[str, Any]]
 Speeds = dict[str, dict[str, float]]  # of each row, and "posts": their number
@@ -53,7 +53,7 @@ class StoredCell:
     dataset: str
     model: str  # a model, a variant such as ``hyperqa@model.dim=100``, or a fusion
     seed: int  # 1 for rows that do not depend on one
-    kind: Kind
+    kind: RowKind
     settings: Mapping[str, Any]  # all that decided the scores; trained rows: ["row"]["recipe"]
     facts: Facts
     figures: Mapping[str, Mapping[str, Any]]  # by split: protocol, queries, metrics
@@ -208,14 +208,14 @@ class Store:
         Cells that only the other store has stay there. Texts, labels, scores, weights and folders
         of this machine are left out.
         """
-        kept, number = Store.make(folder, self.quick), 0
+        copy, number = Store.make(folder, self.quick), 0
         for cell in self.cells():
             number += 1
-            to = kept.cell_folder(cell.dataset, cell.model, cell.seed)
+            to = copy.cell_folder(cell.dataset, cell.model, cell.seed)
             shutil.rmtree(to, ignore_errors=True)
             cell.copy_figures(to)
         for path in self.folder.glob(f"*/{SPEEDS}"):
-            shutil.copyfile(path, kept.folder / path.parent.name / SPEEDS)
+            shutil.copyfile(path, copy.folder / path.parent.name / SPEEDS)
         return number
 
     def work_folder(self, dataset: str, model: str, seed: int, settings: object) -> Path:

@@ -19,19 +19,20 @@ from askonce.errors import AskonceError
 
 # the commands of each file; `import` is not a valid name
 VERBS = {
-    "ask": ("ask",),
-    "bench": ("bench", "report", "evaluate"),
-    "demo": ("demo",),
-    "datasets": ("datasets", "stats", "convert"),
-    "duplicates": ("duplicates",),
-    "import_": ("import_", "export"),
-    "index": ("index",),
-    "info": ("info",),
-    "models": ("models", "export_model"),
-    "recipes": ("train_recipe", "pretrain", "tune"),
-    "serve": ("serve", "mcp"),
-    "sync": ("sync",),
-    "train": ("train", "train_pairs"),
+    "archives.ask": ("ask",),
+    "archives.demo": ("demo",),
+    "archives.duplicates": ("duplicates",),
+    "archives.import_": ("import_", "export"),
+    "archives.index": ("index",),
+    "archives.info": ("info",),
+    "archives.serve": ("serve", "mcp"),
+    "archives.sync": ("sync",),
+    "archives.train": ("train",),
+    "benchmarks.bench": ("bench", "report", "evaluate"),
+    "benchmarks.datasets": ("datasets", "stats", "convert"),
+    "benchmarks.models": ("models", "export_model"),
+    "benchmarks.pairs": ("train_pairs",),
+    "benchmarks.recipes": ("train_recipe", "pretrain", "tune"),
 }
 
 app = typer.Typer(

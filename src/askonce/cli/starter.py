@@ -7,7 +7,7 @@ import typer
 from typer import Option
 
 from askonce.cli.output import console
-from askonce.cli.training_progress import training_progress
+from askonce.cli.progress import training_progress
 
 
 def command(

@@ -46,9 +46,9 @@ class CheckedQuestions:
     def duplicates(self, limit: int, least: float) -> list[FoundDuplicate]:
         """Likely duplicates among the newest questions, neither linked nor dismissed."""
         newest = self.engine.archive.newest(CHECKED)
-        found = [pair for pairs in self._similar(newest) for pair in pairs]
+        similar = [pair for pairs in self._similar(newest) for pair in pairs]
         by_question: dict[str, list[FoundDuplicate]] = {}
-        for pair in open_pairs(self.engine.archive, found):
+        for pair in open_pairs(self.engine.archive, similar):
             by_question.setdefault(pair.question.id, []).append(pair)
         best = (best_original(pairs, least) for pairs in by_question.values())
         likely = [pair for pair in best if pair is not None]

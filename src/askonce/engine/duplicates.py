@@ -2,22 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from askonce.archive import Archive
 from askonce.engine.options import ResultOptions
 from askonce.engine.results import SimilarQuestion
-from askonce.index.base import KeyIndex, batches
-from askonce.index.readers import quick_query_keys
-from askonce.ranking.calibration import (
-    SHARED,
-    Calibration,
-    QueryWords,
-    StemsOf,
-    content_stems,
-    same_title,
-)
+from askonce.index.base import KeyIndex, Terms, batches
+from askonce.ranking.calibration import SHARED, Calibration, QueryWords, same_title
 from askonce.ranking.pipeline import TITLE_BONUS, Search
 from askonce.ranking.stages import BM25, TYPED, VECTORS
 from askonce.types import Post
@@ -27,7 +18,6 @@ if TYPE_CHECKING:
 
 BATCH = 32  # questions that go through the models at once
 VECTOR_BATCH = 512  # questions that are compared by vectors at once
-CACHED_TEXTS = 20_000  # whose words are remembered: a text is found by several questions
 UNFOLDED = ResultOptions(fold=False)
 HITS = 10  # of each question; the first is usually the question itself
 
@@ -115,9 +105,8 @@ def _by_vectors(
     least: float,
 ) -> Iterator[list[FoundDuplicate]]:
     """Products of matrices find the nearest questions; only likely pairs are read in full."""
-    stems_of = lru_cache(CACHED_TEXTS)(lambda text: content_stems(text, search.lexical.terms))
     for batch in batches(questions, VECTOR_BATCH):
-        keys = quick_query_keys(vectors.coder, [post.text for post in batch])  # (B, K)
+        keys = vectors.coder.quick_query_keys([post.text for post in batch])  # (B, K)
         likely = []
         for post, hits in zip(batch, vectors.search_keys(keys, HITS), strict=True):
             scores = {hit.id: {VECTORS: hit.score} for hit in hits if hit.id != post.id}
@@ -132,7 +121,7 @@ def _by_vectors(
         others = engine.archive.posts(sorted({n for one in likely for n in one}), html=False)
         for post, scores in zip(batch, likely, strict=True):
             known = {others[name]: one for name, one in scores.items() if name in others}
-            pairs = _likely_pairs(stems_of, calibration, post, known)
+            pairs = _likely_pairs(search.lexical.terms, calibration, post, known)
             yield [pair for pair in pairs if pair.confidence >= least]
 
 
@@ -143,7 +132,7 @@ def _limit(calibration: Calibration, scores: Mapping[str, float]) -> float:
 
 
 def _likely_pairs(
-    stems_of: StemsOf,
+    terms: Terms,
     calibration: Calibration,
     post: Post,
     others: Mapping[Post, dict[str, float]],
@@ -151,7 +140,7 @@ def _likely_pairs(
     """Pairs with the probability that the engine shows for them."""
     if not others:
         return []
-    words = QueryWords.by(post.text, stems_of)
+    words = QueryWords.of(post.text, terms)
     pairs = []
     for other, scores in others.items():
         bonus = TITLE_BONUS if same_title(post.text, other.title) else 1.0

@@ -21,7 +21,7 @@ from askonce.engine.hits import (
     read_questions,
     similar_hits,
 )
-from askonce.engine.lifecycle.following import OnEvent
+from askonce.engine.lifecycle.following import OnEngineEvent
 from askonce.engine.lifecycle.manager import IndexManager, Searches
 from askonce.engine.options import DEEP, DEFAULT, ResultOptions
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
@@ -47,7 +47,7 @@ class Engine:
     def __init__(
         self,
         archive: Archive,
-        on_event: OnEvent | None = None,
+        on_event: OnEngineEvent | None = None,
         index: str | None = None,
         reading: float = 0.5,
     ) -> None:
@@ -68,7 +68,7 @@ class Engine:
         background: bool = False,
         exclusive: bool = False,
         rebuild: bool = False,
-        on_event: OnEvent | None = None,
+        on_event: OnEngineEvent | None = None,
     ) -> "Engine":
         """The engine of an archive: a folder, a JSONL file, 'bicycles', or a database's address.
 

@@ -1,7 +1,9 @@
 """The contract of indexes: add posts, remove them, search them, and record how far they follow."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -70,20 +72,32 @@ class Index(Protocol):
         """Let another process write. Unsaved changes may be lost."""
 
 
-class KeyEncoder(Protocol):
+class KeyEncoder(ABC):
     """Turns texts into keys whose inner product orders candidates for a query."""
 
-    ranker: Any  # the Ranker that explains scores; None for an encoder that cannot
+    name: str  # the model and its weights; an index made by another encoder is rebuilt
+    ranker: Any = None  # the Ranker that explains scores; None for an encoder that cannot
+    slow: "KeyEncoder | None" = None  # the slow one of two readers; None for a single reader
 
-    @property
-    def name(self) -> str:
-        """The model and its weights; an index made by another encoder is rebuilt."""
-
+    @abstractmethod
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
         """One float32 key per query (n, K)."""
 
+    @abstractmethod
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
         """One float32 key per post (n, K)."""
+
+    def typed_query_keys(self, texts: Sequence[str]) -> np.ndarray:
+        """Keys (n, K) of questions that are being typed."""
+        return self.query_keys(texts)
+
+    def quick_query_keys(self, texts: Sequence[str]) -> np.ndarray:
+        """Keys (n, K) of many texts, such as all questions of an archive: none is read anew."""
+        return self.query_keys(texts)
+
+    def first_keys(self, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
+        """Keys (n, K) of new posts, and which of them are final (n,)."""
+        return self.candidate_keys(posts), np.ones(len(posts), dtype=bool)
 
 
 class Terms(Protocol):
@@ -130,8 +144,8 @@ class KeyIndex(Index, Protocol):
 
 def best_first(hits: Iterable[Hit]) -> list[Hit]:
     """Hits by falling score; equal scores are ordered by id."""
-    order = sorted([(-score, post_id) for post_id, score in hits])
-    return [Hit(post_id, -score) for score, post_id in order]
+    by_id = sorted(hits, key=itemgetter(0))
+    return sorted(by_id, key=itemgetter(1), reverse=True)  # stable
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

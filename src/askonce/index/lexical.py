@@ -30,7 +30,7 @@ CACHED_IDS = 200_000  # of documents, about 40 MB
 TIES = 1000  # posts tied with the last hit that are ordered by id
 
 
-class Reader:
+class CommitReader:
     """What one commit holds, and the ids of documents that were found in it."""
 
     def __init__(self, searcher: "tantivy.Searcher") -> None:
@@ -45,7 +45,12 @@ class Reader:
         return list(self.searcher.search(query, limit=limit, count=False).hits)
 
     def hits(self, hits: "Iterable[tuple[float, tantivy.DocAddress]]") -> list[Hit]:
-        return best_first(Hit(self._id(address), float(score)) for score, address in hits)
+        """Hits with the ids of posts, in the order given."""
+        known = self._ids.get
+        return [
+            Hit(known((address.segment_ord, address.doc)) or self._read_id(address), score)
+            for score, address in hits
+        ]
 
     def scores(self, query: "Query", ids: Sequence[str]) -> np.ndarray:
         if not ids:
@@ -53,13 +58,11 @@ class Reader:
         scores = dict(self.hits(self.search(query, len(ids))))
         return np.array([scores.get(post_id, 0.0) for post_id in ids])
 
-    def _id(self, address: "tantivy.DocAddress") -> str:
-        key = (address.segment_ord, address.doc)
-        post_id = self._ids.get(key)
-        if post_id is None:
-            if len(self._ids) >= CACHED_IDS:
-                self._ids.clear()
-            post_id = self._ids[key] = str(self.searcher.doc(address)["id"][0])
+    def _read_id(self, address: "tantivy.DocAddress") -> str:
+        if len(self._ids) >= CACHED_IDS:
+            self._ids.clear()
+        post_id = str(self.searcher.doc(address)["id"][0])
+        self._ids[address.segment_ord, address.doc] = post_id
         return post_id
 
 
@@ -142,7 +145,7 @@ class LexicalIndex:
             hits = reader.search(query, min(k + 1, reader.posts))
             if len(hits) > k and hits[k][0] == hits[k - 1][0]:
                 hits = reader.search(query, min(k + TIES, reader.posts))
-            return reader.hits(hits)[:k]
+            return best_first(reader.hits(hits))[:k]
 
     def score(self, text: str, ids: Sequence[str]) -> np.ndarray:
         """BM25 of each of these posts; 0 where no word is shared."""
@@ -273,7 +276,7 @@ class LexicalIndex:
             self._index.reload()
         except ValueError as error:
             raise position.damaged(self._folder or Path(), f"is broken ({error})") from None
-        self._reader = Reader(self._index.searcher())
+        self._reader = CommitReader(self._index.searcher())
 
     def _holds(self, post_id: str) -> bool:
         with self._reading():
@@ -282,7 +285,7 @@ class LexicalIndex:
     def _terms(self, text: str) -> Counter[str]:
         return Counter(self.terms(text)[:MAX_QUERY_WORDS])
 
-    def _best_terms(self, reader: Reader, text: str) -> Mapping[str, int]:
+    def _best_terms(self, reader: CommitReader, text: str) -> Mapping[str, int]:
         """The terms of a query with their counts; of many, those that add most to a score."""
         counts = self._terms(text)
         if len(counts) <= self._query_terms:
@@ -291,7 +294,7 @@ class LexicalIndex:
         best = sorted(counts, key=lambda term: (-worth[term], term))[: self._query_terms]
         return {term: counts[term] for term in best}
 
-    def _worth(self, reader: Reader, term: str) -> float:
+    def _worth(self, reader: CommitReader, term: str) -> float:
         """What a term adds to the score of a post, but for its frequency in the post: its idf."""
         posts = reader.frequency(term)
         if posts:
@@ -301,13 +304,13 @@ class LexicalIndex:
     def _forgives(self, term: str) -> bool:
         return self._forgiving and len(term) >= SHORTEST_TYPO
 
-    def _any_of(self, terms: Mapping[str, int], reader: Reader | None = None) -> "Query":
+    def _any_of(self, terms: Mapping[str, int], reader: CommitReader | None = None) -> "Query":
         """A query for any of these terms; with a reader, typos may be forgiven."""
         return Query.boolean_query(
             [(Occur.Should, self._match(reader, term, count)) for term, count in terms.items()]
         )
 
-    def _match(self, reader: Reader | None, term: str, count: int) -> "Query":
+    def _match(self, reader: CommitReader | None, term: str, count: int) -> "Query":
         if reader is None or not self._forgives(term) or reader.frequency(term):
             return self._term(term, count)
         distance = 2 if len(term) >= LONG_WORD else 1

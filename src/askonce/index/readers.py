@@ -17,13 +17,14 @@ THEN = " then "  # between the names of two readers
 Known = Callable[[Sequence[str]], Sequence[bool]]  # which texts the slow reader has read before
 
 
-class TwoReaders:
+class TwoReaders(KeyEncoder):
     """A KeyEncoder of two: ``fast`` for typing and new posts, ``slow`` for what it has read."""
 
     def __init__(self, fast: KeyEncoder, slow: KeyEncoder, known: Known) -> None:
-        self.fast, self.slow, self._known = fast, slow, known
+        self.fast, self._known = fast, known
+        self.slow: KeyEncoder = slow
         self.name = f"{fast.name}{THEN}{slow.name}"
-        self.ranker: Any = fast.ranker  # it weighs words
+        self.ranker = fast.ranker  # it weighs words
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
         """By the slow reader where that is quick: short texts, and those that it has read."""
@@ -32,6 +33,9 @@ class TwoReaders:
             old or len(text.split()) <= SHORT_WORDS for old, text in zip(known, texts, strict=True)
         ]
         return _merged(np.array(slow, bool), texts, self.slow.query_keys, self.fast.query_keys)
+
+    def typed_query_keys(self, texts: Sequence[str]) -> np.ndarray:
+        return self.fast.query_keys(texts)
 
     def quick_query_keys(self, texts: Sequence[str]) -> np.ndarray:
         """By the slow reader where it has read the text before, else by the fast one."""
@@ -42,34 +46,9 @@ class TwoReaders:
         return self.first_keys(posts)[0]
 
     def first_keys(self, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
-        """Keys (n, K) that are made at once, and which of them are the slow reader's (n,)."""
         read = np.array(self._known([post.text for post in posts]), dtype=bool)
         keys = _merged(read, posts, self.slow.candidate_keys, self.fast.candidate_keys)
         return keys, read
-
-
-def slow_reader(coder: KeyEncoder) -> KeyEncoder | None:
-    """The slow one of two readers; None for an encoder that is one reader."""
-    return coder.slow if isinstance(coder, TwoReaders) else None
-
-
-def first_keys(coder: KeyEncoder, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
-    """Keys (n, K) of new posts, and which of them are final (n,)."""
-    if isinstance(coder, TwoReaders):
-        return coder.first_keys(posts)
-    return coder.candidate_keys(posts), np.ones(len(posts), dtype=bool)
-
-
-def query_keys(coder: KeyEncoder, texts: Sequence[str], typing: bool = False) -> np.ndarray:
-    """Keys (n, K) of queries; while a question is being typed, the fast reader's."""
-    if typing and isinstance(coder, TwoReaders):
-        return coder.fast.query_keys(texts)
-    return coder.query_keys(texts)
-
-
-def quick_query_keys(coder: KeyEncoder, texts: Sequence[str]) -> np.ndarray:
-    """Keys (n, K) of many texts, such as all questions of an archive: nothing is read anew."""
-    return (coder.quick_query_keys if isinstance(coder, TwoReaders) else coder.query_keys)(texts)
 
 
 def _merged(

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from askonce.files import sync
+from askonce.files import flush_to_disk
 from askonce.index import position
 from askonce.index.key_search import Graph, KeySnapshot
 
@@ -46,10 +46,11 @@ class KeyRows:
 
     def flush(self) -> None:
         if self._path is not None and self._path.exists():
-            sync(self._path)
+            flush_to_disk(self._path)
 
     def _mapped(self, rows: int) -> np.ndarray:
-        return np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
+        mapped = np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
+        return np.asarray(mapped)  # a plain array: every slice of a memmap does more work
 
 
 def write_at(path: Path, offset: int, content: "bytes | memoryview") -> None:
@@ -191,10 +192,10 @@ class VectorFiles:
         if store is not None:
             store.flush()
         write_at(self._log(saved), before.log_bytes, log)
-        sync(self._log(saved))
+        flush_to_disk(self._log(saved))
         if graph is not None and graph.rows != before.graph_rows:
             graph.save(self._graph(saved))
-            sync(self._graph(saved))
+            flush_to_disk(self._graph(saved))
         counts = {"posts": snapshot.living, "unread": unread}  # for people
         made = self._made_with | {"coder": self._coder}
         position.write(self.folder, made | asdict(saved) | counts)

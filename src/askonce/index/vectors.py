@@ -14,7 +14,6 @@ from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit, KeyEncoder, batches, finite_keys
 from askonce.index.key_search import EMPTY, Graph, KeySnapshot
-from askonce.index.readers import first_keys, slow_reader
 from askonce.index.vector_files import KeyRows, Saved, VectorFiles, added, marked, removed
 from askonce.types import Post
 
@@ -25,7 +24,7 @@ CACHED_QUERIES = 128
 
 
 @dataclass
-class Contents:
+class IndexedRows:
     store: KeyRows | None = None  # made with the first post, when the length of keys is known
     ids: list[str] = field(default_factory=list)  # by row
     rows: dict[str, int] = field(default_factory=dict)  # of living posts
@@ -52,10 +51,10 @@ class VectorIndex:
         exact_values: int = EXACT_VALUES,
     ) -> None:
         self.coder, self.position = coder, 0
-        self._two_readers = slow_reader(coder) is not None
+        self._two_readers = coder.slow is not None
         self._writable, self._exact_values = writer, exact_values
         self._files = VectorFiles(folder, coder.name) if folder is not None else None
-        self._saved, self._contents, self._snapshot = Saved(), Contents(), EMPTY
+        self._saved, self._contents, self._snapshot = Saved(), IndexedRows(), EMPTY
         self._writing = threading.Lock()  # one change at a time
         self._publishing = threading.Lock()  # rows by id and snapshot change together
         self._query_key = lru_cache(CACHED_QUERIES)(self._encode_query)
@@ -69,7 +68,7 @@ class VectorIndex:
         self._need_writer()
         for batch in batches(posts, BATCH):
             latest = {post.id: post for post in batch}
-            self.add_keys(list(latest), *first_keys(self.coder, list(latest.values())))
+            self.add_keys(list(latest), *self.coder.first_keys(list(latest.values())))
 
     def add_keys(
         self, ids: Sequence[str], keys: np.ndarray, read: np.ndarray | None = None
@@ -153,7 +152,7 @@ class VectorIndex:
         self.position, self._saved = loaded.saved.change, loaded.saved
         with self._publishing:
             unread = loaded.unread if self._two_readers else {}
-            self._contents = Contents(loaded.store, loaded.ids, loaded.rows, unread)
+            self._contents = IndexedRows(loaded.store, loaded.ids, loaded.rows, unread)
             self._snapshot = loaded.snapshot
 
     def close(self) -> None:
@@ -242,7 +241,7 @@ class VectorIndex:
             log = [added(ids)]
             if self._two_readers:
                 log.append(marked([post_id for post_id in ids if post_id not in unread]))
-            self._contents = Contents(store, ids, by_id, unread, log)
+            self._contents = IndexedRows(store, ids, by_id, unread, log)
             self._snapshot = KeySnapshot(store.keys, np.ones(len(ids), dtype=bool), len(ids), ids)
 
     def _grow_graph(self) -> None:

@@ -1,7 +1,7 @@
 """The probability that a candidate is the same question: fit it, judge it, use it."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +24,6 @@ CLAIMS_RIGHT = 0.5  # least share of claims that are right, where unmarked dupli
 FALSE_CLAIMS = 0.05  # greatest share of questions without a marked duplicate that are claimed
 ALWAYS_CLOSE = 0.95  # share of questions of the archive's kind that get results without a request
 FLOORS = np.arange(5, 91) / 100  # the last serves where none is good enough
-
-
-StemsOf = Callable[[str], frozenset[str]]  # the stems of the content words of a text
 
 
 @dataclass(frozen=True)
@@ -65,24 +62,20 @@ class QueryWords:
     text: str
     stems: frozenset[str]
     title: frozenset[str]  # the stems of the first line
-    stems_of: StemsOf  # of the texts of candidates
+    terms: Terms
 
     @classmethod
     def of(cls, text: str, terms: Terms) -> "QueryWords":
-        return cls.by(text, lambda one: content_stems(one, terms))
-
-    @classmethod
-    def by(cls, text: str, stems_of: StemsOf) -> "QueryWords":
-        """For many questions, ``stems_of`` may remember the stems of texts."""
-        stems, first = stems_of(text), text.partition("\n")[0]
-        return cls(text, stems, stems_of(first) if first != text else stems, stems_of)
+        stems, first = content_stems(text, terms), text.partition("\n")[0]
+        title = content_stems(first, terms) if first != text else stems
+        return cls(text, stems, title, terms)
 
     def overlap(self, post: Post) -> float:
         """The overlap with a post, or that of the titles if it is larger."""
-        whole = jaccard(self.stems, self.stems_of(post.text))
+        whole = jaccard(self.stems, content_stems(post.text, self.terms))
         if not (post.title and post.body):
             return whole
-        return max(whole, jaccard(self.title, self.stems_of(post.title)))
+        return max(whole, jaccard(self.title, content_stems(post.title, self.terms)))
 
     def probability(
         self, calibration: Calibration, post: Post, scores: Mapping[str, float]

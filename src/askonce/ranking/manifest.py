@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from askonce.config import as_dict, settings
 from askonce.errors import AskonceError, DataError
@@ -18,12 +18,11 @@ from askonce.files import json_value, need_inside, write_atomic
 from askonce.ranking.calibration import Calibration
 from askonce.ranking.fusion import Fusion, How
 from askonce.ranking.votes import VoteWeights
+from askonce.types import TaskName
 
 FORMAT = 1
 FOLDER, CURRENT, MANIFEST = "models", "current", "manifest.json"
 SENTENCE = "sentence:"  # prefix of the name of a sentence-transformers encoder, or "starter"
-
-TaskName = Literal["questions", "answers"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import numpy as np
 
 from askonce.index.base import Hit, Index, KeyIndex, WordIndex
 from askonce.index.lexical import LexicalIndex
-from askonce.index.readers import query_keys, slow_reader
 from askonce.ranking.calibration import same_title
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import (
@@ -68,7 +67,7 @@ class Search:
         if self.vectors is not None:
             names += ["vectors"]
             names += ["fused"] if self.pair is not None else []
-            names += [TYPED] if slow_reader(self.vectors.coder) else []
+            names += [TYPED] if self.vectors.coder.slow else []
         return names
 
     def rank(
@@ -184,7 +183,8 @@ def _ask_vectors(
 ) -> list[IndexQuery]:
     """All queries to the index of vectors at once."""
     texts = [query.text for query in queries]
-    keys = query_keys(index.coder, texts, typing=ranker == TYPED)  # (Q, K)
+    read = index.coder.typed_query_keys if ranker == TYPED else index.coder.query_keys
+    keys = read(texts)  # (Q, K)
     most = depth + max((len(query.barred) for query in queries), default=0)
     return [
         IndexQuery(partial(_first, hits), partial(index.score_key, key))

@@ -68,7 +68,7 @@ class LabelledMetrics(Collector):
         return families.values()
 
 
-class NotReady(Collector):
+class UnservedArchive(Collector):
     """An archive that cannot be searched."""
 
     def collect(self) -> Iterable[Metric]:
@@ -98,7 +98,7 @@ class EngineState(Collector):
         try:
             status = self._engine.status()
         except AskonceError:  # lost database; still report the other metrics
-            yield from NotReady().collect()
+            yield from UnservedArchive().collect()
             return
         gauges = {
             "ready": (READY, float(status.ready)),

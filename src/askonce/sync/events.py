@@ -19,7 +19,7 @@ from askonce.types import Post
 
 LIKELY = 0.5  # probability from which a question is reported as a duplicate
 BATCH = 200  # posts looked at between two positions
-Event = dict[str, Any]
+Notification = dict[str, Any]
 
 
 @dataclass
@@ -61,13 +61,13 @@ class Notifier:
             except AskonceError as error:
                 report(f"webhook: {error}")
 
-    def _events(self, number: int, post: Post) -> Iterator[Event]:
+    def _events(self, number: int, post: Post) -> Iterator[Notification]:
         if post.kind == "question":
             yield from self._duplicate(number, post)
         else:
             yield from self._first_answer(number, post)
 
-    def _duplicate(self, number: int, post: Post) -> Iterator[Event]:
+    def _duplicate(self, number: int, post: Post) -> Iterator[Notification]:
         for hit in self.engine.suggest(post.text, k=5):
             probability = hit.duplicate_probability
             if hit.id == post.id or not self._is_likely(probability, hit.title, post.title):
@@ -87,7 +87,7 @@ class Notifier:
             return title.split() == other.split() != []
         return probability >= self.likely
 
-    def _first_answer(self, number: int, post: Post) -> Iterator[Event]:
+    def _first_answer(self, number: int, post: Post) -> Iterator[Notification]:
         archive = self.engine.archive
         question = archive.post(post.parent or "")
         answers = archive.answers_to([post.parent or ""], html=False).get(post.parent or "", [])
@@ -99,7 +99,7 @@ class Notifier:
                 "answer": _shown(post),
             }
 
-    def _send(self, events: list[Event]) -> None:
+    def _send(self, events: list[Notification]) -> None:
         body = json.dumps({"archive": self.engine.archive.name, "events": events}).encode()
         headers = signature_headers(self.secret, body, int(time.time()))
         self.client.post(self.url, body, headers)

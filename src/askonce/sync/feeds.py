@@ -16,7 +16,7 @@ from askonce.data import formats
 from askonce.data.formats.posts import from_json
 from askonce.data.forums import (
     Damaged,
-    Record,
+    Imported,
     Source,
     converted,
     discourse,
@@ -40,11 +40,11 @@ class Page:
 
     position: Position
     more: bool
-    records: list[Record] = field(default_factory=list)
+    records: list[Imported] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
 
 
-Reader = Callable[[formats.Record, Source], Iterator[Record]]
+Reader = Callable[[formats.Record, Source], Iterator[Imported]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Address:
     def record(self, path: str, values: dict[str, Any]) -> formats.Record:
         return formats.Record(Path(path), None, values)
 
-    def records(self, reader: Reader, path: str, values: dict[str, Any]) -> Iterator[Record]:
+    def records(self, reader: Reader, path: str, values: dict[str, Any]) -> Iterator[Imported]:
         """The posts and links of a page; one that cannot be read is damaged."""
         page = self.record(path, values)
         return converted([page], lambda one: reader(one, self.source))
@@ -147,7 +147,7 @@ def github_issues(client: Client, address: Address, position: Position) -> Page:
     if not isinstance(items, list):
         raise SyncError(f"{url}: expected a list, found {str(items)[:80]!r}")
     objects = _objects(items)
-    records: list[Record] = []
+    records: list[Imported] = []
     for item in objects:
         records += address.records(github.page_posts, path, item)
     latest = max((str(item.get("updated_at", "")) for item in objects), default="")
@@ -168,7 +168,7 @@ def discourse_topics(client: Client, address: Address, position: Position) -> Pa
     body, _ = client.get(f"{base}/latest.json", {"order": "activity", "page": number})
     listed = _objects(_object(_object(body).get("topic_list")).get("topics"))
     since, high = position.get("since", ""), position.get("high", "")
-    records: list[Record] = []
+    records: list[Imported] = []
     reached = not listed
     for topic in listed:
         bumped = str(topic.get("bumped_at") or topic.get("last_posted_at") or "")
@@ -182,7 +182,7 @@ def discourse_topics(client: Client, address: Address, position: Position) -> Pa
     return Page({"since": since, "high": high, "page": number + 1}, True, records)
 
 
-def _topic(client: Client, address: Address, base: str, topic: object) -> Iterator[Record]:
+def _topic(client: Client, address: Address, base: str, topic: object) -> Iterator[Imported]:
     """All posts of a topic; the first twenty come with it, the others by their ids."""
     try:
         body, _ = client.get(f"{base}/t/{topic}.json")
@@ -255,7 +255,7 @@ def _state(post: dict[str, Any]) -> list[Any]:
     return [post.get(name) for name in ("id", "updated_at", "comment_count")]
 
 
-def _comments(client: Client, address: Address, url: str) -> Iterator[Record]:
+def _comments(client: Client, address: Address, url: str) -> Iterator[Imported]:
     """All comments of a post, page by page, until a page brings nothing new."""
     seen: list[Any] = []
     number, more = 1, True

@@ -13,7 +13,7 @@ from typing import Any
 from askonce.archive import Archive, SyncBatch
 from askonce.archive.load import Tally, about, cleaned
 from askonce.archive.rows import problem
-from askonce.data.forums import IMPORTERS, Damaged, Record, Source
+from askonce.data.forums import IMPORTERS, Damaged, Imported, Source
 from askonce.errors import AskonceError
 from askonce.files import locked
 from askonce.index.base import batches
@@ -101,7 +101,9 @@ class _Pass:
         done = _signature(source) == signature  # else it was written to while we read it
         return self._end(True, {"signature": signature if done else None})
 
-    def _write(self, records: Iterable[Record], deleted: list[str], state: dict[str, Any]) -> None:
+    def _write(
+        self, records: Iterable[Imported], deleted: list[str], state: dict[str, Any]
+    ) -> None:
         posts = self._sound(records)
         ready = self._with_questions([*self._answers, *posts.values()])
         links = self._with_both_ends(ready)
@@ -114,7 +116,7 @@ class _Pass:
         self.summary.deleted += len(gone)
         self.on_page(self.summary)
 
-    def _sound(self, records: Iterable[Record]) -> dict[str, Post]:
+    def _sound(self, records: Iterable[Imported]) -> dict[str, Post]:
         """The posts that an archive can hold, each once; links are collected."""
         posts: dict[str, Post] = {}
         for record in records:
@@ -172,7 +174,7 @@ class _Pass:
         return self.summary
 
 
-def _records(records: Iterator[Record]) -> Iterator[Record]:
+def _records(records: Iterator[Imported]) -> Iterator[Imported]:
     """The records of an importer; a file that cannot be read on counts as damaged."""
     try:
         yield from records

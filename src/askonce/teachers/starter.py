@@ -16,7 +16,6 @@ import numpy as np
 
 from askonce.text.tokenise import tokenise
 from askonce.text.vectors import WordVectors
-from askonce.types import Post
 
 if TYPE_CHECKING:
     from askonce.teachers.teacher import OnProgress
@@ -115,7 +114,7 @@ class WordParts:
 
 @dataclass(frozen=True, eq=False)
 class Starter:
-    """A Teacher and a KeyEncoder that needs no torch.
+    """A Teacher that needs no torch.
 
     ``basis`` maps the table's numbers to the teacher's; its rows are orthonormal.
     """
@@ -124,7 +123,6 @@ class Starter:
     table: np.ndarray  # (V, E), int8
     scales: np.ndarray  # (V,), float32: a word's vector is scale · row
     basis: np.ndarray  # (E, D), float32
-    ranker = None  # it cannot explain scores
 
     @classmethod
     def load(cls, path: Path = FILE) -> "Starter":
@@ -179,12 +177,6 @@ class Starter:
             if on_progress is not None:
                 on_progress(start + len(batch), len(texts))
         return vectors
-
-    def query_keys(self, texts: Sequence[str]) -> np.ndarray:
-        return self.encode(texts)  # (n, D)
-
-    def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
-        return self.encode([post.text for post in posts])  # (n, D)
 
     def word_vectors(self, words: Sequence[str], dim: int | None = None) -> WordVectors:
         """Unit vectors, without weights, of those words that are known or can be composed.

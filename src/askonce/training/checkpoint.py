@@ -17,13 +17,13 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from askonce.errors import AskonceError, DataError
-from askonce.files import replacing, sync
+from askonce.files import flush_to_disk, replacing
 
 FORMAT = 1
 STATE, TENSORS = "state.json", "tensors.safetensors"
 REMEDY = "remove it to start again"
 START = "weights to start from"  # the setting that holds their fingerprint
-Record = dict[str, Any]  # one epoch of the history
+EpochRecord = dict[str, Any]  # one epoch of the history
 
 
 @dataclass
@@ -32,8 +32,12 @@ class Progress:
     best_epoch: int = 0
     best_value: float = -math.inf
     done: bool = False
-    history: list[Record] = field(default_factory=list)  # one record per epoch, from epoch 0
+    history: list[EpochRecord] = field(default_factory=list)  # one record per epoch, from epoch 0
     values: list[float] = field(default_factory=list)  # what decides, per epoch
+
+    @property
+    def seconds(self) -> float:
+        return float(sum(record["seconds"] for record in self.history))
 
     @property
     def waiting(self) -> int:
@@ -41,7 +45,7 @@ class Progress:
         trained = self.values[1:]
         return len(trained) - 1 - trained.index(max(trained)) if trained else 0
 
-    def add(self, record: Record, value: float) -> bool:
+    def add(self, record: EpochRecord, value: float) -> bool:
         """Append an epoch; whether it is the best so far."""
         self.epoch = record["epoch"]
         self.history.append(record)
@@ -52,7 +56,7 @@ class Progress:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def one_line_errors(path: Path) -> Iterator[None]:
     """Report a full disk, or any other failure to write, in one line that says how to resume."""
     try:
         yield
@@ -64,7 +68,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def save_weights(path: Path, model: nn.Module) -> None:
-    with writing(path), replacing(path) as part:
+    with one_line_errors(path), replacing(path) as part:
         save_file(_weights(model), part)
 
 
@@ -82,14 +86,14 @@ def save(
     """Write a checkpoint beside the last one, then rename it into place."""
     new, old = _beside(folder, "new"), _beside(folder, "old")
     state = {"format": FORMAT, "recipe": dict(settings), "progress": vars(progress)}
-    with writing(folder):
+    with one_line_errors(folder):
         try:
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True)
             save_file(_tensors(model, optimizer), new / TENSORS)
             (new / STATE).write_text(json.dumps(state), "utf-8")
             for name in (TENSORS, STATE):
-                sync(new / name)
+                flush_to_disk(new / name)
             if folder.exists():
                 shutil.rmtree(old, ignore_errors=True)
                 os.replace(folder, old)

@@ -18,18 +18,16 @@ from askonce.index.lexical import LexicalIndex
 from askonce.teachers.checkpoints import load_transformers, weights
 from askonce.teachers.teacher import OnProgress, fast_half
 from askonce.training.batches import slices
-from askonce.training.checkpoint import Progress, Record, load_weights, save_weights
+from askonce.training.checkpoint import EpochRecord, Progress, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, ignore
-from askonce.training.processes import Processes
+from askonce.training.processes import ALONE
 from askonce.training.recipe import Negatives
 from askonce.training.sampling import Group, GroupSampler
-from askonce.types import Dataset, Pool
+from askonce.types import Dataset, Pool, TextPair
 
 BATCH = 32  # pairs that are scored at once
 BEST = "best.safetensors"
-
-Pair = tuple[str, str]  # the texts of a query and of a candidate
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class CrossEncoder:
             reason = str(error).partition("\n")[0]
             raise AskonceError(f"no transformer checkpoint at {source!r}: {reason}") from None
 
-    def __call__(self, pairs: Sequence[Pair]) -> Tensor:
+    def __call__(self, pairs: Sequence[TextPair]) -> Tensor:
         tokens = self._tokeniser(
             [query for query, _ in pairs],
             [candidate for _, candidate in pairs],
@@ -87,7 +85,7 @@ class CrossEncoder:
             logits: Tensor = self.model(**tokens).logits
         return logits.squeeze(-1).float()  # (B,)
 
-    def score(self, pairs: Sequence[Pair], on_progress: OnProgress | None = None) -> np.ndarray:
+    def score(self, pairs: Sequence[TextPair], on_progress: OnProgress | None = None) -> np.ndarray:
         """Scores without gradients; pairs of similar length are read together."""
         order = np.argsort([-len(a) - len(b) for a, b in pairs], kind="stable")
         scores = np.empty(len(pairs), dtype=np.float32)
@@ -101,7 +99,7 @@ class CrossEncoder:
         return scores
 
 
-def tune(
+def tune_cross_encoder(
     encoder: CrossEncoder,
     dataset: Dataset,
     config: CrossSettings,
@@ -111,8 +109,7 @@ def tune(
 ) -> Progress:
     """Fine-tune on the training pools and load the best epoch by ``watch`` on dev. Resumes."""
     learner = _Tuning(encoder, dataset, config, watch, folder)
-    settings = EpochSettings(config.epochs, config.epochs, config.seed, config.clip)
-    progress = run_epochs(learner, settings, folder, on_event)
+    progress = run_epochs(learner, on_event)
     load_weights(folder / BEST, encoder.model)
     return progress
 
@@ -128,8 +125,9 @@ class _Tuning(Learner[Group]):
         watch: str,
         folder: Path,
     ) -> None:
-        self._encoder, self._config, self._watch, self._folder = encoder, config, watch, folder
-        self.module, self.processes, self.identity = encoder.model, Processes(), as_dict(config)
+        self._encoder, self._config, self._watch, self.folder = encoder, config, watch, folder
+        self.module, self.processes, self.identity = encoder.model, ALONE, as_dict(config)
+        self.settings = EpochSettings(config.epochs, config.epochs, config.seed, config.clip)
         self.optimizer = torch.optim.AdamW(
             self.module.parameters(), lr=config.rate, weight_decay=0.01
         )
@@ -162,8 +160,8 @@ class _Tuning(Learner[Group]):
         metrics = evaluate(pools_to_qrels(self._dev), run, "drop_no_pos").metrics
         return Measurement(metrics[self._watch], {"dev": metrics})
 
-    def save(self, record: Record) -> None:
-        save_weights(self._folder / BEST, self.module)
+    def save(self, record: EpochRecord) -> None:
+        save_weights(self.folder / BEST, self.module)
 
 
 def _rise_and_fall(step: int, total: int) -> float:

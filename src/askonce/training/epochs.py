@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from askonce.errors import AskonceError
 from askonce.files import write_atomic
 from askonce.training import checkpoint
-from askonce.training.checkpoint import Progress, Record
+from askonce.training.checkpoint import EpochRecord, Progress
 from askonce.training.events import Epoch, Note, OnEvent, Step, ignore
 from askonce.training.processes import (
     Processes,
@@ -61,6 +61,8 @@ class Learner(ABC, Generic[Example]):
     module: nn.Module
     optimizer: torch.optim.Optimizer
     processes: Processes
+    settings: EpochSettings
+    folder: Path  # of the history, the checkpoint and the best weights
     identity: Mapping[str, Any]  # a checkpoint with another identity is refused
 
     @abstractmethod
@@ -80,7 +82,7 @@ class Learner(ABC, Generic[Example]):
         """Measure the weights, which are in evaluation mode; called on every process."""
 
     @abstractmethod
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         """Save the weights, the best so far; called on the first process."""
 
     def rate(self, epoch: int, step: int) -> float:
@@ -104,22 +106,18 @@ def flushed_denormals() -> Iterator[None]:
 
 @flushed_denormals()
 def run_epochs(
-    learner: Learner[Any],
-    settings: EpochSettings,
-    folder: Path,
-    on_event: OnEvent = ignore,
-    stop: Stop = lambda: False,
+    learner: Learner[Any], on_event: OnEvent = ignore, stop: Stop = lambda: False
 ) -> Progress:
     """Train until the epochs, the patience or the time is over, and save the best weights.
 
     Epoch 0 measures the weights before training; they are kept if no later epoch beats them, but do
-    not shorten the run: the patience compares trained epochs only. After
-    each epoch the folder gets a checkpoint and the history as JSON lines. Call this again with the
-    same folder to resume a run that was interrupted: it ends with the same weights. A run that
-    ``stop`` ended is complete and does not resume. On return, the module has the weights of the
+    not shorten the run: the patience compares trained epochs only. After each epoch the learner's
+    folder gets a checkpoint and the history as JSON lines. Call this again with the same folder to
+    resume a run that was interrupted: it ends with the same weights. A run that ``stop`` ended is
+    complete and does not resume. On return, the module has the weights of the
     last epoch; load the best ones from where ``save`` put them.
     """
-    module, processes = learner.module, learner.processes
+    module, processes, folder = learner.module, learner.processes, learner.folder
     module.train()  # drops prepared tables, which belong to one device
     module.to(processes.device)
     broadcast_weights(module, processes)
@@ -130,21 +128,21 @@ def run_epochs(
     while not progress.done:
         number = progress.epoch + 1 if progress.history else 0
         begin = time.perf_counter()
-        record: Record = {"epoch": number}
+        record: EpochRecord = {"epoch": number}
         if number:
-            record |= _train(learner, settings, number, on_event)
+            record |= _train(learner, number, on_event)
         module.eval()
         measurement = learner.measure()
         record |= {"seconds": round(time.perf_counter() - begin, 3), **measurement.figures}
         best = progress.add(record, measurement.value)
         progress.done = (
-            number >= settings.epochs
-            or progress.waiting >= settings.patience
+            number >= learner.settings.epochs
+            or progress.waiting >= learner.settings.patience
             or (number > 0 and stop())
         )
         if processes.global_rank == 0:
             folder.mkdir(parents=True, exist_ok=True)
-            with checkpoint.writing(folder):
+            with checkpoint.one_line_errors(folder):
                 if best:
                     learner.save(record)
                 # before the checkpoint: interrupted between the two, the epoch is run again
@@ -158,11 +156,10 @@ def run_epochs(
     return progress
 
 
-def _train(
-    learner: Learner[Any], settings: EpochSettings, epoch: int, on_event: OnEvent
-) -> dict[str, float]:
+def _train(learner: Learner[Any], epoch: int, on_event: OnEvent) -> dict[str, float]:
     """Train for one epoch; returns its loss and rate."""
-    processes, optimizer, begin = learner.processes, learner.optimizer, time.perf_counter()
+    processes, optimizer, settings = learner.processes, learner.optimizer, learner.settings
+    begin = time.perf_counter()
     # dropout: the same after a resume, another on each process
     torch.manual_seed(1_000_003 * settings.seed + epoch + 15_485_863 * processes.global_rank)
     weights = [weight for weight in learner.module.parameters() if weight.requires_grad]

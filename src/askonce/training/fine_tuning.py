@@ -18,11 +18,11 @@ from askonce.ranker import Ranker
 from askonce.text.batch import TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.training.batches import Collator, GroupBatch, GroupScorer
-from askonce.training.checkpoint import Progress, Record
+from askonce.training.checkpoint import EpochRecord, Progress
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.losses import LOSSES
-from askonce.training.processes import Processes
+from askonce.training.processes import ALONE, Processes
 from askonce.training.recipe import Recipe, TrainSettings
 from askonce.training.sampling import UNLABELLED, Group, GroupSampler, split_of
 from askonce.types import Dataset, Post, Split, evenly_spaced
@@ -39,7 +39,7 @@ OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainedRanker:
     ranker: Ranker
     progress: Progress
 
@@ -50,27 +50,21 @@ def train(
     recipe: Recipe,
     folder: Path,
     on_event: OnEvent = ignore,
-    processes: Processes | None = None,
+    processes: Processes = ALONE,
     stop: Stop = lambda: False,
-) -> Outcome:
+) -> TrainedRanker:
     """Train the ranker's model by a recipe; an interrupted run resumes.
 
     The folder gets the ranker of the best epoch, ``metrics.jsonl`` and ``checkpoint/``.
     """
-    learner = FineTuning(ranker, dataset, recipe, folder, processes or Processes())
-    return fit(learner, recipe.train, folder, on_event, stop)
+    return fit(FineTuning(ranker, dataset, recipe, folder, processes), on_event, stop)
 
 
 def fit(
-    learner: "FineTuning",
-    config: TrainSettings,
-    folder: Path,
-    on_event: OnEvent = ignore,
-    stop: Stop = lambda: False,
-) -> Outcome:
-    settings = EpochSettings(config.epochs, config.patience, config.seed, config.clip)
-    progress = run_epochs(learner, settings, folder, on_event, stop)
-    return Outcome(Ranker.load(folder), progress)
+    learner: "FineTuning", on_event: OnEvent = ignore, stop: Stop = lambda: False
+) -> TrainedRanker:
+    progress = run_epochs(learner, on_event, stop)
+    return TrainedRanker(Ranker.load(learner.folder), progress)
 
 
 class Beside(Protocol):
@@ -104,10 +98,11 @@ class FineTuning(Learner[Group]):
         dataset: Dataset,
         recipe: Recipe,
         folder: Path,
-        processes: Processes,
+        processes: Processes = ALONE,
         beside: Beside | None = None,
     ) -> None:
         config = recipe.train
+        self.settings = EpochSettings(config.epochs, config.patience, config.seed, config.clip)
         self.module, self.processes, self.identity = ranker.model, processes, as_dict(recipe)
         self._beside = beside
         numbers = ranker.lexicon.numbers
@@ -115,7 +110,7 @@ class FineTuning(Learner[Group]):
             self.identity |= {"beside": list(beside.identity)}
             numbers = partial(beside.numbers, ranker.lexicon)
         self._ranker, self._dataset, self._recipe, self._config = ranker, dataset, recipe, config
-        self._folder = folder
+        self.folder = folder
         self._dev = dev_split(dataset, config.dev)
         split = config.split or dataset.train
         self._sampler = GroupSampler(dataset, split, config.negatives, config.seed)
@@ -168,10 +163,10 @@ class FineTuning(Learner[Group]):
         metrics = dev_report(self._ranker, self._dev, self._dataset).metrics
         return Measurement(metrics[self._config.watch], {"dev": metrics})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         figures = {f"dev {name}": round(value, 4) for name, value in record["dev"].items()}
         self._ranker.card = {"dataset": self._recipe.dataset, "epoch": record["epoch"], **figures}
-        self._ranker.save(self._folder)
+        self._ranker.save(self.folder)
 
 
 def fit_inputs(ranker: Ranker, pools: Split, collator: Collator) -> None:

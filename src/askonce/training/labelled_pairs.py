@@ -18,7 +18,7 @@ from askonce.errors import AskonceError
 from askonce.files import json_value, write_atomic
 from askonce.index.stems import Stems
 from askonce.teachers import STARTER, load_teacher
-from askonce.types import Dataset
+from askonce.types import Dataset, TextPair
 
 FILE = "classifier.json"
 FORMAT = 1
@@ -26,11 +26,6 @@ STRENGTHS = (0.01, 0.1, 1.0, 10.0)  # C of the regression
 MIN_PAIRS = 10  # of each label, to learn from
 SIMPLE = 6  # features before u ⊙ v and |u - v|
 SAMPLES = 1000  # of the bootstrap
-
-
-class TextPair(NamedTuple):
-    first: str
-    second: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,7 @@ class Labelled(NamedTuple):
 def labelled_pairs(dataset: Dataset, split: str) -> Labelled:
     """The pairs of a split; both texts of a line, however the lines are grouped."""
     pools = dataset.splits.get(split, ())
-    pairs = [TextPair(pool.query.text, post.text) for pool in pools for post in pool.candidates]
+    pairs = [(pool.query.text, post.text) for pool in pools for post in pool.candidates]
     labels = [int(label > 0) for pool in pools for label in pool.labels]
     return Labelled(pairs, np.array(labels))
 

@@ -21,16 +21,18 @@ class Processes:
     world_size: int = 1
 
     def barrier(self) -> None:
-        """Wait for all."""
         if self.world_size > 1:
             torch.distributed.barrier()
+
+
+ALONE = Processes()
 
 
 def launched() -> Processes:
     """One process, on a GPU when there is one; under torchrun, as many as it started."""
     accelerated = torch.cuda.is_available() or torch.backends.mps.is_available()
     if "LOCAL_WORLD_SIZE" not in os.environ and not accelerated:
-        return Processes()
+        return ALONE
     from lightning_fabric import Fabric  # it takes longer to import than torch
 
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))

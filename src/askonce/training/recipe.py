@@ -11,7 +11,7 @@ from askonce.models import MODELS
 from askonce.training.losses import LossName
 
 CROSS_ENCODER = "cross-encoder"  # as teacher: MiniLM's weights, tuned; ":NAME" for other weights
-NegativeSource = Literal["pool", "corpus", "bm25", "mix", "batch", "all"]
+NegativeSource = Literal["pool", "corpus", "mix", "batch", "all"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,10 @@ class TextSettings:
 class Negatives:
     """Where the negatives of a group come from.
 
-    ``pool``: the query's own pool. ``corpus``: any text of the corpus. ``bm25``: BM25's results for
-    the query. ``mix``: half the hardest of the pool under the model at the start of the epoch, half
-    random from the pool (HyperQA). ``batch``: the right answers of the other queries of the batch,
-    or ``others`` of them, and ``hard`` of each query's own pool. ``all``: the whole pool as
-    labelled, without sampling.
+    ``pool``: the query's own pool. ``corpus``: any text of the corpus. ``mix``: half the hardest of
+    the pool under the model at the start of the epoch, half random from the pool (HyperQA).
+    ``batch``: the right answers of the other queries of the batch, or ``others`` of them, and
+    ``hard`` of each query's own pool. ``all``: the whole pool as labelled, without sampling.
     """
 
     source: NegativeSource = "pool"

@@ -12,13 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from askonce.errors import AskonceError
-from askonce.index.lexical import LexicalIndex
 from askonce.training.recipe import Negatives
 from askonce.types import Dataset, Pool, Post, Split, candidates
 
 ScorePools = Callable[[Sequence[Pool]], list[np.ndarray]]
 UNLABELLED = -1  # in place of a label; only a teacher has an opinion on the pair
-NEAR = 50  # results of BM25 to sample negatives from
 
 
 class Group(NamedTuple):
@@ -90,10 +88,9 @@ class GroupSampler:
         self.right = known_right(self._pools)
         self._examples = [(pool, right) for pool in self._pools for right in pool.positives]
         # without a corpus, the texts of this split: those of dev and test must not be trained on
-        self._corpus = {post.id: post for post in self.dataset.corpus or candidates(pools)}
-        self._everything = list(self._corpus.values())
+        posts = {post.id: post for post in self.dataset.corpus or candidates(pools)}
+        self._everything = list(posts.values())
         self._own: dict[str, list[Post]] = {}  # cached negatives by query
-        self._index: LexicalIndex | None = None
 
     def epoch(self, number: int, scores: ScorePools | None = None) -> list[Group]:
         """The groups of one epoch in random order; ``mix`` ranks the pools by ``scores``."""
@@ -141,11 +138,9 @@ class GroupSampler:
         return self._from_corpus(pool, rng, count)
 
     def _own_wrong(self, pool: Pool) -> list[Post]:
-        """The negatives of the query: from its pool, or from BM25's results."""
         query = pool.query.id
         if query not in self._own:
-            posts = self._nearest(pool) if self.negatives.source == "bm25" else pool.negatives
-            self._own[query] = self._allowed(pool, posts)
+            self._own[query] = self._allowed(pool, pool.negatives)
         return self._own[query]
 
     def _from_corpus(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
@@ -162,11 +157,6 @@ class GroupSampler:
         """The distinct posts that are not right for the query."""
         right = self.right[pool.query.id]
         return list({post.id: post for post in posts if not right.holds(post)}.values())
-
-    def _nearest(self, pool: Pool) -> list[Post]:
-        if self._index is None:
-            self._index = LexicalIndex.of(self._everything, self.dataset.tokeniser)
-        return [self._corpus[hit.id] for hit in self._index.search(pool.query.text, NEAR)]
 
     def _mixed(self, rng: Random, scores: ScorePools) -> Iterator[Group]:
         count = self.negatives.count

@@ -66,8 +66,8 @@ def tune(
         shared = [plain["options"], plain["text"], plain["train"]["seed"], *before]
         name = f"pretrained-{hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]}"
         folders = folder / name, folder / f"trial-{trial.number}"
-        outcome = train_stages(chosen, before, dataset, folders, vectors, on_event)
-        return outcome.progress.best_value
+        trained = train_stages(chosen, before, dataset, folders, vectors, on_event)
+        return trained.progress.best_value
 
     complete = (optuna.trial.TrialState.COMPLETE,)
     done = len(study.get_trials(states=complete))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row, and_, select
 
-from askonce.archive.desk.options import Connect
+from askonce.archive.desk.options import DeskTable
 from askonce.archive.tables import decisions
 from askonce.archive.tables import posts as post_rows
 from askonce.archive.writing import advance_change, partners
@@ -27,11 +27,8 @@ class Decision:
     linked: bool = True  # it added the link; otherwise the link was there before
 
 
-class DecisionTable:
+class DecisionTable(DeskTable):
     """The decisions of an archive. Each takes a change number, and so does undoing it."""
-
-    def __init__(self, reading: Connect, writing: Connect) -> None:
-        self._reading, self._writing = reading, writing
 
     def add(
         self,

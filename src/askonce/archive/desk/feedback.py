@@ -14,7 +14,7 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, and_, select
 
-from askonce.archive.desk.options import Connect
+from askonce.archive.desk.options import DeskTable
 from askonce.archive.tables import feedback
 from askonce.types import utc_now
 
@@ -49,7 +49,7 @@ class Feedback:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class WeightedLabel:
     """What all marks together say about a question and a post."""
 
     question: str
@@ -59,10 +59,7 @@ class Judgement:
     source: str | None = None  # the question of the archive that a moderator decided about
 
 
-class FeedbackTable:
-    def __init__(self, reading: Connect, writing: Connect) -> None:
-        self._reading, self._writing = reading, writing
-
+class FeedbackTable(DeskTable):
     def add(self, new: Feedback) -> bool:
         """Store a mark in place of the visitor's earlier one on the pair; whether it is new.
 
@@ -101,7 +98,7 @@ def anonymous(salt: bytes, value: str) -> str:
     return hmac.new(salt, value.encode("utf-8", "surrogateescape"), sha256).hexdigest()[:32]
 
 
-def judge(marks: Iterable[Feedback]) -> tuple[Judgement, ...]:
+def weigh_marks(marks: Iterable[Feedback]) -> tuple[WeightedLabel, ...]:
     """The label of each pair of question and post on which enough marks agree.
 
     The marks of one visitor, and those from one address, share a limited influence: the more there
@@ -118,7 +115,7 @@ def judge(marks: Iterable[Feedback]) -> tuple[Judgement, ...]:
         value = share * (CLICK if mark.mark == "click" else 1.0)
         sums[mark.key, mark.post] += value if mark.mark in RIGHT else -value
     return tuple(
-        Judgement(questions[key], post, min(1.0, abs(total) / FULL_STRENGTH), total > 0)
+        WeightedLabel(questions[key], post, min(1.0, abs(total) / FULL_STRENGTH), total > 0)
         for (key, post), total in sums.items()
         if abs(total) >= MIN_STRENGTH - 1e-9
     )

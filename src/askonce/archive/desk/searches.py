@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, cast, func, select
 
-from askonce.archive.desk.options import Connect
+from askonce.archive.desk.options import DeskTable
 from askonce.archive.tables import searches
 
 LONGEST = 200  # characters of a question
@@ -27,10 +27,7 @@ def loggable(question: str) -> str:
     return _PERSONAL.sub("…", " ".join(question.lower().split()))[:LONGEST]
 
 
-class SearchTable:
-    def __init__(self, reading: Connect, writing: Connect) -> None:
-        self._reading, self._writing = reading, writing
-
+class SearchTable(DeskTable):
     def add(self, new: Iterable[LoggedSearch]) -> None:
         rows = [asdict(search) for search in new]
         if rows:

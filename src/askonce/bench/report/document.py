@@ -36,7 +36,7 @@ FILE_STYLE = (
 )
 
 
-class Contents(NamedTuple):
+class ContentsLine(NamedTuple):
     """A line of the table of contents: the blocks of one kind, by section id and dataset."""
 
     kind: str
@@ -101,7 +101,7 @@ def block_markdown(block: Block, folder: Path) -> str:
 
 
 def _write_drawing(block: Plot | RotatingClouds, folder: Path) -> str:
-    from askonce.bench.report.plots import svg
+    from askonce.bench.report.drawing import svg
 
     if isinstance(block, Plot):
         chart = block.chart
@@ -116,8 +116,7 @@ def _write_drawing(block: Plot | RotatingClouds, folder: Path) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    from askonce.bench.report.drawing import GROUP_COLOURS
-    from askonce.bench.report.plots import svg
+    from askonce.bench.report.drawing import GROUP_COLOURS, svg
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("askonce.bench.report"),
@@ -152,16 +151,16 @@ def _front(store: Store) -> dict[str, str | None]:
     return {"quick": QUICK if store.quick else None, "about": ABOUT, "versions": made}
 
 
-def _contents(parts: Sequence[Block]) -> list[Contents]:
+def _contents(parts: Sequence[Block]) -> list[ContentsLine]:
     """A line for each kind of block, with a link per dataset; first those that have one only."""
-    single: list[Contents] = []
-    by_kind: dict[str, Contents] = {}
+    single: list[ContentsLine] = []
+    by_kind: dict[str, ContentsLine] = {}
     for n, block in enumerate(parts):
         kind, _, dataset = block.title.partition(": ")
         if dataset:
-            by_kind.setdefault(kind, Contents(kind, [])).links.append((f"b{n}", dataset))
+            by_kind.setdefault(kind, ContentsLine(kind, [])).links.append((f"b{n}", dataset))
         else:
-            single.append(Contents("", [(f"b{n}", kind)]))
+            single.append(ContentsLine("", [(f"b{n}", kind)]))
     return [*single, *by_kind.values()]
 
 

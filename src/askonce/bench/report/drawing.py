@@ -1,32 +1,28 @@
-"""Draw charts with matplotlib; sizes are in pixels."""
+"""Draw charts with matplotlib, as SVG whose text stays text and whose colours follow the page.
+
+Sizes are in pixels. Import this module only where a report is made: matplotlib takes a while to
+load.
+"""
 
 import math
+import re
+import warnings
+from collections.abc import Sequence
 from functools import singledispatch
-from itertools import product
+from html import escape
+from io import StringIO
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
-from askonce.bench.report.charts import (
-    Axis,
-    BarChart,
-    Chart,
-    Cloud,
-    CloudChart,
-    HeatMap,
-    HistogramChart,
-    LineChart,
-    Panel,
-    PanelChart,
-    ScatterChart,
-    ScatterCharts,
-    Series,
-)
-from askonce.bench.report.labels import label_heights, label_point, separated
+from askonce.bench.report import charts
 
 # of rows by their kind, and of lines; readable on white and on black
 KINDS = {"baseline": "#8a8a8a", "transformer": "#d08700", "trained": "#2f7ed8", "fusion": "#2e9e5b"}
@@ -40,15 +36,63 @@ WIDTH = 860  # of most charts
 PANELS_ACROSS, PANEL_TITLE, BINS = 3, 42, 40
 MIN_RANGE = 0.02  # of a linear axis, so that noise does not fill it
 INK = "#010203"  # stands for the text colour of the page until the SVG is written
+LABEL_GAP = 12  # between the base lines of two labels
+TICK_SIZES = [f"{axis}tick.{kind}.size" for axis in "xy" for kind in ("major", "minor")]
+INKED = ("axes.labelcolor", "grid.color", "text.color", "xtick.color", "ytick.color")
+STYLE: Any = {  # matplotlib types its keys as literals
+    **dict.fromkeys(TICK_SIZES, 0),
+    **dict.fromkeys(("axes.edgecolor", "axes.facecolor", "figure.facecolor"), "none"),
+    **dict.fromkeys(INKED, INK),
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.xmargin": 0.06,
+    "axes.ymargin": 0.06,
+    "figure.dpi": 72,  # one point is one pixel
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 11,
+    "grid.alpha": 0.15,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "askonce",  # the same chart gives the same file
+    "text.parse_math": False,  # a word may hold dollar signs
+}
+# Ids that two charts of a page would share, clips that clip nothing, idle rotations, indents.
+NEEDLESS = re.compile(
+    r' id="[\w.]+_\d+"| clip-path="[^"]*"|<clipPath.*?</clipPath>| transform="rotate\(-0 [^"]*"'
+    r"|(?<=\n) +",
+    re.S,
+)
+
+
+def svg(chart: charts.Chart, title: str) -> str:
+    """The chart as an SVG element with the title as its accessible name."""
+    with rc_context(STYLE), warnings.catch_warnings():
+        # the reader's browser chooses the font: glyphs that matplotlib's lacks do not matter
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        written = StringIO()
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        draw(chart).savefig(written, format="svg", metadata=nothing)
+    text = written.getvalue()
+    text = text[text.index("<svg") :].rstrip().replace(INK, "currentColor")
+    text = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', text, count=2)
+    text = re.sub(r'<g id="tip([0-9a-f]*)">', _tip_element, text)
+    text = NEEDLESS.sub("", text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+
+
+def _tip_element(match: re.Match[str]) -> str:
+    return f"<g><title>{escape(bytes.fromhex(match[1]).decode())}</title>"
 
 
 @singledispatch
-def draw(chart: Chart) -> Figure:
+def draw(chart: charts.Chart) -> Figure:
     raise TypeError(f"no chart: {chart!r}")
 
 
-@draw.register(LineChart)
-def _line_chart(chart: LineChart) -> Figure:
+@draw.register(charts.LineChart)
+def _line_chart(chart: charts.LineChart) -> Figure:
     figure, axes = _figure(WIDTH, 400, left=60, right=210, top=26, bottom=45)
     _set_scales(axes, chart.x, chart.y)
     for n, series in enumerate(chart.series):
@@ -65,8 +109,8 @@ def _line_chart(chart: LineChart) -> Figure:
     return figure
 
 
-@draw.register(BarChart)
-def _bar_chart(chart: BarChart) -> Figure:
+@draw.register(charts.BarChart)
+def _bar_chart(chart: charts.BarChart) -> Figure:
     figure, axes = _figure(WIDTH, 21 * len(chart.bars) + 30, left=340, right=110, top=20, bottom=5)
     axes.set(title=chart.title, xticks=[])
     axes.grid(visible=False)
@@ -86,8 +130,8 @@ def _bar_chart(chart: BarChart) -> Figure:
     return figure
 
 
-@draw.register(PanelChart)
-def _panel_chart(chart: PanelChart) -> Figure:
+@draw.register(charts.PanelChart)
+def _panel_chart(chart: charts.PanelChart) -> Figure:
     rows = math.ceil(len(chart.panels) / PANELS_ACROSS)
     height = 160 * rows + 18
     figure = Figure(figsize=(WIDTH / 72, height / 72))
@@ -106,13 +150,13 @@ def _panel_chart(chart: PanelChart) -> Figure:
     return figure
 
 
-@draw.register(ScatterChart)
-def _scatter_chart(chart: ScatterChart) -> Figure:
-    return _scatter_charts(ScatterCharts([chart]))
+@draw.register(charts.ScatterChart)
+def _scatter_chart(chart: charts.ScatterChart) -> Figure:
+    return _scatter_charts(charts.ScatterCharts([chart]))
 
 
-@draw.register(ScatterCharts)
-def _scatter_charts(several: ScatterCharts) -> Figure:
+@draw.register(charts.ScatterCharts)
+def _scatter_charts(several: charts.ScatterCharts) -> Figure:
     each, left, right, top, bottom = 460, 60, 150, 26, 45
     height = each * len(several.charts)
     figure = Figure(figsize=(WIDTH / 72, height / 72))
@@ -127,8 +171,8 @@ def _scatter_charts(several: ScatterCharts) -> Figure:
     return figure
 
 
-@draw.register(HistogramChart)
-def _histogram_chart(chart: HistogramChart) -> Figure:
+@draw.register(charts.HistogramChart)
+def _histogram_chart(chart: charts.HistogramChart) -> Figure:
     width = 480 * len(chart.panels)
     figure = Figure(figsize=(width / 72, 280 / 72))
     grid = figure.subplots(1, len(chart.panels), squeeze=False)
@@ -148,8 +192,8 @@ def _histogram_chart(chart: HistogramChart) -> Figure:
     return figure
 
 
-@draw.register(HeatMap)
-def _heat_map(chart: HeatMap) -> Figure:
+@draw.register(charts.HeatMap)
+def _heat_map(chart: charts.HeatMap) -> Figure:
     cell, letter = 20, 6.7
     left = max(map(len, chart.rows)) * letter + 12
     top = max(map(len, chart.columns)) * letter + 12
@@ -170,8 +214,8 @@ def _heat_map(chart: HeatMap) -> Figure:
     return figure
 
 
-@draw.register(CloudChart)
-def _cloud_chart(chart: CloudChart) -> Figure:
+@draw.register(charts.CloudChart)
+def _cloud_chart(chart: charts.CloudChart) -> Figure:
     columns = max(len(chart.clouds), 2)
     figure = Figure(figsize=((480 * columns - 20) / 72, 486 / 72))
     grid = figure.subplots(1, columns, squeeze=False)
@@ -192,12 +236,12 @@ def _figure(
     return figure, figure.add_axes((left / width, bottom / height, *inside))
 
 
-def _set_scales(axes: Axes, x: Axis, y: Axis) -> None:
+def _set_scales(axes: Axes, x: charts.Axis, y: charts.Axis) -> None:
     scales = ["log" if axis.log else "linear" for axis in (x, y)]
     axes.set(xlabel=x.title, title=y.title, xscale=scales[0], yscale=scales[1])
 
 
-def _set_ticks(axes: Axes, x: Axis, y: Axis) -> None:
+def _set_ticks(axes: Axes, x: charts.Axis, y: charts.Axis) -> None:
     """Fit the axes to what was drawn, then choose their grid lines."""
     axes.autoscale_view()
     for drawn, axis in ((axes.xaxis, x), (axes.yaxis, y)):
@@ -218,7 +262,7 @@ def _set_ticks(axes: Axes, x: Axis, y: Axis) -> None:
             drawn.set_major_formatter(formatter)
 
 
-def _draw_series(axes: Axes, series: Series, colour: str, log: bool) -> None:
+def _draw_series(axes: Axes, series: charts.Series, colour: str, log: bool) -> None:
     xs, ys = zip(*series.points, strict=True)
     (line,) = axes.plot(xs, ys, "o:" if series.dotted else "o-", color=colour)
     _tip(line, series.name)
@@ -228,7 +272,7 @@ def _draw_series(axes: Axes, series: Series, colour: str, log: bool) -> None:
         axes.errorbar(xs, ys, [below, list(series.errors)], fmt="none", color=colour)
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: charts.Panel) -> None:
     for n, points in enumerate(panel.lines):
         axes.plot(*zip(*points, strict=True), color=_colour(n))
     for x, y in panel.marked:
@@ -238,8 +282,8 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     _tip(axes.set_title(name), panel.name)
 
 
-def _draw_dots(axes: Axes, chart: ScatterChart) -> None:
-    x, y = Axis(chart.x_title, log=True), Axis(chart.y_title)
+def _draw_dots(axes: Axes, chart: charts.ScatterChart) -> None:
+    x, y = charts.Axis(chart.x_title, log=True), charts.Axis(chart.y_title)
     _set_scales(axes, x, y)
     for dot in chart.dots:
         (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
@@ -250,7 +294,7 @@ def _draw_dots(axes: Axes, chart: ScatterChart) -> None:
         label_point(axes, dot.name, (dot.x, dot.y), (at + 9, height), KINDS[dot.kind])
 
 
-def _draw_cloud(axes: Axes, cloud: Cloud) -> None:
+def _draw_cloud(axes: Axes, cloud: charts.Cloud) -> None:
     for a, b in cloud.lines:
         axes.plot(*cloud.points[[a, b]].T, color=BLUE, alpha=0.45, linewidth=0.7)
     for group in reversed(range(len(cloud.names))):  # the first group lies on top
@@ -273,3 +317,46 @@ def _tip(artist: Artist, text: str) -> None:
 
 def _colour(n: int) -> str:
     return COLOURS[n % len(COLOURS)]
+
+
+def separated(heights: Sequence[float], limit: float) -> list[float]:
+    """Heights of labels near the given ones, none over another, none beyond the limit."""
+    order = sorted(range(len(heights)), key=lambda n: heights[n])
+    placed = list(heights)
+    for below, n in pairwise(order):
+        placed[n] = max(placed[n], placed[below] + LABEL_GAP)
+    for n in reversed(order):
+        placed[n] = min(placed[n], limit)
+        limit = placed[n] - LABEL_GAP
+    return placed
+
+
+def label_heights(positions: Sequence[tuple[float, float]]) -> list[float]:
+    """Heights at which the labels of nearby points do not cover each other."""
+    taken: list[tuple[float, float]] = []
+    heights = [0.0] * len(positions)
+    for n in sorted(range(len(positions)), key=lambda n: -positions[n][1]):
+        x, y = positions[n]
+        while any(abs(x - a) < 150 and abs(y - b) < LABEL_GAP for a, b in taken):
+            y -= 2
+        taken.append((x, y))
+        heights[n] = y
+    return heights
+
+
+def label_point(
+    axes: Axes, name: str, point: tuple[float, float], position: tuple[float, float], colour: str
+) -> None:
+    """A name at a position in pixels, with a thin line from the point it belongs to."""
+    axes.annotate(
+        name,
+        point,
+        position,
+        textcoords="figure points",
+        va="center",
+        annotation_clip=False,
+        arrowprops={
+            "arrowstyle": "-", "color": colour, "alpha": 0.4, "shrinkA": 0, "shrinkB": 0,
+            "relpos": (0, 0.5), "linewidth": 1,
+        },
+    )  # fmt: skip

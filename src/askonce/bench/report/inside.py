@@ -71,10 +71,10 @@ def results_of(table: ResultTable, model: str) -> list[Result]:
 
 
 def model_of(result: Result) -> str | None:
-    return recipe_of(result).get("model")
+    return stored_recipe(result).get("model")
 
 
-def recipe_of(result: Result) -> Mapping[str, Any]:
+def stored_recipe(result: Result) -> Mapping[str, Any]:
     """The recipe of a trained row: ``model``, its ``options``, and more."""
     return result.first.settings.get("row", {}).get("recipe") or {}
 
@@ -90,7 +90,7 @@ def ranker_of(result: Result) -> "Ranker | None":
         return None
 
 
-def best_first(results: Sequence[Result], metric: str) -> list[Result]:
+def best_rows_first(results: Sequence[Result], metric: str) -> list[Result]:
     return sorted(results, key=lambda result: (-result.mean(metric), result.model))
 
 

@@ -61,28 +61,16 @@ class Published:
         return f"({self.value:.3f})" if self.unlike else f"{self.value:.3f}"
 
 
-@dataclass(frozen=True)
-class PublishedTable:
+@dataclass(frozen=True, kw_only=True)
+class PublishedTable(Conditions):
     """Numbers of one table that share their conditions."""
 
     source: str
-    dataset: str
     metrics: tuple[str, ...]
     rows: Mapping[str, tuple[float, ...]]
     cited: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # without a row here
     beside: tuple[str, ...] = ()
     protocol: ProtocolName | None = None
-    test_pairs: int | None = None
-    train: str | None = None
-    features: tuple[str, ...] | None = None
-    weights: str | None = None
-
-    @property
-    def conditions(self) -> Conditions:
-        features = None if self.features is None else frozenset(self.features)
-        return Conditions(
-            self.dataset, self.protocol, self.test_pairs, self.train, features, self.weights
-        )
 
 
 @cache
@@ -109,7 +97,7 @@ def _all(ours: Conditions, name: str, metric: str) -> Iterator[Published]:
         same_questions = ours.dataset != table.dataset or table.protocol in (None, ours.protocol)
         if shown and same_questions and name in table.rows and metric in table.metrics:
             value = table.rows[name][table.metrics.index(metric)]
-            yield Published(value, table.source, tuple(table.conditions.unlike(ours)))
+            yield Published(value, table.source, tuple(table.unlike(ours)))
 
 
 def _listed(features: frozenset[str] | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from askonce.bench.data import BenchData
-from askonce.bench.store import Facts, Kind, Store
+from askonce.bench.store import Facts, RowKind, Store
 from askonce.errors import AskonceError
 from askonce.evaluation import Run, TieRule, pools_to_run
 from askonce.training.events import OnEvent, Phase, ignore
@@ -40,7 +40,7 @@ class Outcome:
 
 
 class Row(ABC):
-    kind: ClassVar[Kind]
+    kind: ClassVar[RowKind]
     seeded: bool = True  # another seed gives other scores
     label: str  # its name, also in the store and in tables
 

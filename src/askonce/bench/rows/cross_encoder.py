@@ -9,7 +9,13 @@ from askonce.bench.rows.base import Outcome, Row, Task, need_texts, scored
 from askonce.config import as_dict
 from askonce.errors import AskonceError
 from askonce.teachers.checkpoints import MINILM
-from askonce.training.cross_encoder import BEST, CrossEncoder, CrossSettings, PoolScorer, tune
+from askonce.training.cross_encoder import (
+    BEST,
+    CrossEncoder,
+    CrossSettings,
+    PoolScorer,
+    tune_cross_encoder,
+)
 
 WORK = "tuning"  # folder of the history and, while it runs, of checkpoints
 QUICK = CrossSettings(epochs=1, examples=60, dev_pools=30)
@@ -37,13 +43,15 @@ class CrossEncoderRow(Row):
         encoder = CrossEncoder.load(self._name, config, f"the row {self.label!r}")
         dataset = task.data.dataset
         folder = task.folder / WORK
-        progress = tune(encoder, dataset, config, task.data.watch, folder, task.on_event)
+        progress = tune_cross_encoder(
+            encoder, dataset, config, task.data.watch, folder, task.on_event
+        )
         runs, speed = scored(task, PoolScorer(encoder, dataset, config).score)
         size = sum(weight.numel() for weight in encoder.model.parameters())
         facts = {
             "epochs": progress.epoch,
             "best_epoch": progress.best_epoch,
-            "train_seconds": sum(record["seconds"] for record in progress.history),
+            "train_seconds": progress.seconds,
             "parameters": size,
             "all_parameters": size,
         }

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from askonce.bench.rows.base import Outcome, Row, Task, need_texts, scored
-from askonce.bench.store import Kind
+from askonce.bench.store import RowKind
 from askonce.teachers import STARTER, load_teacher
 from askonce.teachers.starter import load_starter
 from askonce.teachers.teacher import OnProgress
@@ -21,7 +21,7 @@ TIMED_TEXTS = 256  # read without the cache, to measure the speed
 class SentenceRow(Row):
     """Cosine between the vectors of a sentence encoder."""
 
-    kind: ClassVar[Kind] = "transformer"
+    kind: ClassVar[RowKind] = "transformer"
     seeded = False
 
     def __init__(self, label: str, name: str) -> None:

@@ -62,18 +62,18 @@ class TrainedRow(Row):
             before = before._replace(pretrain={**before.pretrain, "seed": task.seed})
         folders = task.folder / PRETRAINED, task.folder / RANKER
         dataset = task.data.dataset
-        outcome = train_stages(recipe, before, dataset, folders, task.vectors, task.on_event)
-        runs, speed = scored(task, outcome.ranker.score_pools)
-        model = outcome.ranker.model
+        trained = train_stages(recipe, before, dataset, folders, task.vectors, task.on_event)
+        runs, speed = scored(task, trained.ranker.score_pools)
+        model = trained.ranker.model
         facts = {
-            "train_seconds": sum(record["seconds"] for record in outcome.progress.history),
+            "train_seconds": trained.progress.seconds,
             "pretrain_seconds": _seconds(task.folder / PRETRAINED),
-            "epochs": outcome.progress.epoch,
-            "best_epoch": outcome.progress.best_epoch,
+            "epochs": trained.progress.epoch,
+            "best_epoch": trained.progress.best_epoch,
             "parameters": model.trainable_parameters(),
             "all_parameters": sum(weight.numel() for weight in model.parameters()),
             **speed,
-            **_encoding(outcome.ranker, task),
+            **_encoding(trained.ranker, task),
         }
         return Outcome(runs, facts)
 

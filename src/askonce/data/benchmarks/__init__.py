@@ -6,8 +6,8 @@ from pathlib import Path
 from askonce.registry import Registry
 from askonce.types import Dataset
 
-Reader = Callable[[Path], Dataset]
-DATASETS: Registry[Reader] = Registry("dataset", "askonce.data.benchmarks")
+DatasetReader = Callable[[Path], Dataset]
+DATASETS: Registry[DatasetReader] = Registry("dataset", "askonce.data.benchmarks")
 
 
 def load_dataset(name: str, folder: Path | str) -> Dataset:

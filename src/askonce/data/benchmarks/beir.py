@@ -33,7 +33,7 @@ Posts = Mapping[str, Post]
 
 
 @dataclass(frozen=True)
-class Manifest:
+class DatasetSettings:
     """``askonce.json``: the properties of a dataset that BEIR has no field for."""
 
     name: str
@@ -96,7 +96,7 @@ def write_beir(dataset: Dataset, folder: Path) -> None:
         lines = (_pool_line(pool, queries, corpus) for pool in pools)
         write_objects(folder / "pools" / f"{split}.jsonl", lines)
     same = {name: getattr(dataset, name) for name in _SAME}
-    manifest = Manifest(splits=tuple(dataset.splits), corpus=len(dataset.corpus), **same)
+    manifest = DatasetSettings(splits=tuple(dataset.splits), corpus=len(dataset.corpus), **same)
     write_atomic(folder / _MANIFEST, json.dumps(as_dict(manifest), indent=2) + "\n")
 
 
@@ -110,12 +110,12 @@ def _read_ours(folder: Path, queries: Posts, corpus: Posts) -> Dataset:
     return Dataset(splits=splits, corpus=tuple(corpus.values())[: manifest.corpus], **same)
 
 
-def _read_manifest(path: Path) -> Manifest:
+def _read_manifest(path: Path) -> DatasetSettings:
     values = json_object(path, whole_text(path)).values
     if values.get("format") != _FORMAT:
         raise DataError(path, f"format {_FORMAT}", values.get("format", "none"))
     try:
-        manifest = settings(Manifest, values)
+        manifest = settings(DatasetSettings, values)
     except ConfigError as error:
         raise DataError(path, "the settings of a dataset", str(error)) from None
     for split in manifest.splits:

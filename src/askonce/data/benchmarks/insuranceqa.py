@@ -22,7 +22,7 @@ SPLITS = {"train": ("train", (100,)), "dev": ("valid", (500, 100)), "test": ("te
 Decoder = Callable[[Path, int, str], str]  # file, line, text as published -> text
 
 
-class Source(NamedTuple):
+class Release(NamedTuple):
     """The files of one form of the data, and how to read their texts."""
 
     answers: Path
@@ -32,7 +32,7 @@ class Source(NamedTuple):
     tokeniser: TokeniserName
 
 
-class Question(NamedTuple):
+class AnsweredQuestion(NamedTuple):
     """A question and the ids of its correct answers."""
 
     post: Post
@@ -66,17 +66,17 @@ def read_v2(folder: Path) -> Dataset:
     return Dataset("insuranceqa", splits, tokeniser=source.tokeniser, corpus=corpus)
 
 
-def _text_source(folder: Path) -> Source | None:
+def _text_source(folder: Path) -> Release | None:
     answers = find(folder, "answers.en.tsv")
     if answers is None:
         return None
     questions = {
         split: need(folder, f"questions.{name}.en.tsv") for split, (name, _) in SPLITS.items()
     }
-    return Source(answers, questions, 3, lambda path, line, text: text, "words")
+    return Release(answers, questions, 3, lambda path, line, text: text, "words")
 
 
-def _encoded_source(folder: Path) -> Source | None:
+def _encoded_source(folder: Path) -> Release | None:
     answers = find(folder, ANSWERS)
     if answers is None:
         return None
@@ -84,21 +84,23 @@ def _encoded_source(folder: Path) -> Source | None:
         split: need(folder, POOLS.format(size=100, split=name))
         for split, (name, _) in SPLITS.items()
     }
-    return Source(answers, questions, 4, _decoder(need(folder, "vocabulary")), "whitespace")
+    return Release(answers, questions, 4, _decoder(need(folder, "vocabulary")), "whitespace")
 
 
-def _questions(source: Source, split: str) -> list[Question]:
+def _questions(source: Release, split: str) -> list[AnsweredQuestion]:
     """The questions of a table that starts with domain, question and correct answers."""
     path = source.questions[split]
     questions = []
     for number, (domain, text, correct, *_) in rows(path, source.columns):
         title = source.decode(path, number, text)
         post = Post(f"{split}-{number - 1}", title=title, tags=(domain,))
-        questions.append(Question(post, correct.split()))
+        questions.append(AnsweredQuestion(post, correct.split()))
     return questions
 
 
-def _pools(path: Path, questions: list[Question], answers: dict[str, Post]) -> tuple[Pool, ...]:
+def _pools(
+    path: Path, questions: list[AnsweredQuestion], answers: dict[str, Post]
+) -> tuple[Pool, ...]:
     """The pools of a file with one line per question, in the same order."""
     lines = list(rows(path, 4))
     if len(lines) != len(questions):

@@ -38,7 +38,7 @@ def package_folder() -> Path:
 
 
 def _answers(path: Path) -> Iterator[tuple[str, Post]]:
-    for name, record in records(path):
+    for name, record in named_records(path):
         match record:
             case {"en": str(text)}:
                 yield name, Post(name, body=one_line(text), kind="answer")
@@ -47,7 +47,7 @@ def _answers(path: Path) -> Iterator[tuple[str, Post]]:
 
 
 def _pools(path: Path, split: str, answers: dict[str, Post]) -> Iterator[Pool]:
-    for name, record in records(path):
+    for name, record in named_records(path):
         match record:
             case {
                 "en": str(text),
@@ -71,7 +71,7 @@ def _mixed(seed: str, correct: Sequence[str], wrong: Sequence[str]) -> list[str]
     return mixed
 
 
-def records(path: Path) -> Iterator[tuple[str, object]]:
+def named_records(path: Path) -> Iterator[tuple[str, object]]:
     """The names and records of a file of the package."""
     try:
         content = json.loads(whole_text(path), object_pairs_hook=_unique)

@@ -14,7 +14,7 @@ SHARE, LEAST = 0.5, 2  # of the shorter text's word pairs that both texts have
 STEM = 4  # letters that identify the forms of a word
 _WORD = re.compile(r"[a-z]{4,}")  # shorter ones are mostly forms of be, have and do
 
-Pairs = set[tuple[str, str]]
+WordPairs = set[tuple[str, str]]
 
 
 def near_copies(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
@@ -37,7 +37,7 @@ def near_copies(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
     return copies
 
 
-def _pairs(text: str) -> Pairs:
+def _pairs(text: str) -> WordPairs:
     """Neighbouring content words."""
     stems = [word[:STEM] for word in _WORD.findall(text.lower()) if word not in STOPWORDS]
     return set(pairwise(stems))

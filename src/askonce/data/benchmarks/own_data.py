@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from askonce.data.benchmarks import DATASETS
-from askonce.data.benchmarks.pools import Judgement, judged_pools, stable_hash
+from askonce.data.benchmarks.pools import JudgedPair, judged_pools, stable_hash
 from askonce.data.formats import Record
 from askonce.data.formats.csv import find_columns, read_csv
 from askonce.data.formats.jsonl import read_objects
@@ -24,7 +24,7 @@ _COLUMNS = {  # accepted names
 _REQUIRED = ("question", "answer", "label")
 
 
-class Pair(NamedTuple):
+class LabelledLine(NamedTuple):
     """A question and an answer; without ids, they are identified by their texts."""
 
     line: int | None
@@ -61,7 +61,10 @@ def read_jsonl_folder(folder: Path) -> Dataset:
 
 
 def _read_splits(
-    name: str, folder: Path, endings: tuple[str, ...], read: Callable[[Path], Iterable[Pair]]
+    name: str,
+    folder: Path,
+    endings: tuple[str, ...],
+    read: Callable[[Path], Iterable[LabelledLine]],
 ) -> Dataset:
     """The splits whose files exist; at least one must."""
     folder = descend(folder)
@@ -71,13 +74,13 @@ def _read_splits(
         need(folder, *(file for names in files.values() for file in names))
     posts: dict[str, Post] = {}
     splits = {
-        split: judged_pools(path, _judgements(path, read(path)), posts)
+        split: judged_pools(path, _judged_pairs(path, read(path)), posts)
         for split, path in paths.items()
     }
     return Dataset(name, splits)
 
 
-def _csv_pairs(path: Path) -> Iterator[Pair]:
+def _csv_pairs(path: Path) -> Iterator[LabelledLine]:
     header, rows = read_csv(path)
     columns = find_columns(path, header, _COLUMNS)
     for field in _REQUIRED:
@@ -85,10 +88,10 @@ def _csv_pairs(path: Path) -> Iterator[Pair]:
             raise DataError(path, f"a column {' or '.join(_COLUMNS[field])}", header, 1)
     for line, fields in rows:
         values = {name: fields[index] for name, index in columns.items()}
-        yield Pair(line, label=_number(values.pop("label")), **values)
+        yield LabelledLine(line, label=_number(values.pop("label")), **values)
 
 
-def _json_pairs(path: Path) -> Iterator[Pair]:
+def _json_pairs(path: Path) -> Iterator[LabelledLine]:
     for record in read_objects(path):
         try:
             yield from list(_record_pairs(record))  # all of a line or nothing
@@ -96,7 +99,7 @@ def _json_pairs(path: Path) -> Iterator[Pair]:
             refuse(error)
 
 
-def _record_pairs(record: Record) -> Iterator[Pair]:
+def _record_pairs(record: Record) -> Iterator[LabelledLine]:
     if "candidates" not in record.values:
         answer = "text2" if "text2" in record.values else "answer"
         yield _json_pair(record, record, answer, "answer_id")
@@ -110,8 +113,8 @@ def _record_pairs(record: Record) -> Iterator[Pair]:
         yield _json_pair(record, Record(record.path, record.line, candidate), "text", "id")
 
 
-def _json_pair(question: Record, answer: Record, text: str, name: str) -> Pair:
-    return Pair(
+def _json_pair(question: Record, answer: Record, text: str, name: str) -> LabelledLine:
+    return LabelledLine(
         question.line,
         question.text("text1" if "text1" in question.values else "question"),
         answer.text(text),
@@ -121,26 +124,26 @@ def _json_pair(question: Record, answer: Record, text: str, name: str) -> Pair:
     )
 
 
-def _judgements(path: Path, pairs: Iterable[Pair]) -> Iterator[Judgement]:
+def _judged_pairs(path: Path, pairs: Iterable[LabelledLine]) -> Iterator[JudgedPair]:
     """Without ids, an answer that is repeated with the same label counts once."""
     seen = set()
     for pair in pairs:
         try:
-            judgement = _judgement(path, pair)
+            judged = _judged_pair(path, pair)
         except DataError as error:
             refuse(error)
             continue
-        key = (judgement.query_id, judgement.candidate_id, judgement.label)
+        key = (judged.query_id, judged.candidate_id, judged.label)
         if pair.answer_id or key not in seen:
-            yield judgement
+            yield judged
         seen.add(key)
 
 
-def _judgement(path: Path, pair: Pair) -> Judgement:
+def _judged_pair(path: Path, pair: LabelledLine) -> JudgedPair:
     for what, text in (("a question", pair.question), ("an answer", pair.answer)):
         if not text.strip():
             raise DataError(path, what, text, pair.line)
-    return Judgement(
+    return JudgedPair(
         pair.line,
         pair.question_id or stable_hash(pair.question),
         pair.question,
@@ -150,7 +153,7 @@ def _judgement(path: Path, pair: Pair) -> Judgement:
     )
 
 
-def _label(path: Path, pair: Pair) -> int:
+def _label(path: Path, pair: LabelledLine) -> int:
     label = pair.label
     if isinstance(label, int):
         return int(label)  # true is 1

@@ -11,7 +11,7 @@ from askonce.files import refuse
 from askonce.types import Pool, Post
 
 
-class Judgement(NamedTuple):
+class JudgedPair(NamedTuple):
     """One line of a judged table: a query, one of its candidates, and whether it is relevant."""
 
     line: int | None
@@ -81,16 +81,16 @@ def binary_label(path: Path, line: int, digit: str) -> int:
 
 
 def judged_pools(
-    path: Path, judgements: Iterable[Judgement], posts: dict[str, Post]
+    path: Path, pairs: Iterable[JudgedPair], posts: dict[str, Post]
 ) -> tuple[Pool, ...]:
-    """Group judgements by query; ``posts`` keeps one Post per candidate id over a whole dataset.
+    """Group judged pairs by query; ``posts`` keeps one Post per candidate id over a whole dataset.
 
     Candidates are sorted by id. Files often list the relevant ones first, which would favour a
     method that leaves ties in input order, so a reader must use ids that do not depend on that
     order (:func:`stable_hash`). Then trec_eval, which breaks ties by id, is neutral too.
     """
     builder = PoolBuilder(path, posts)
-    for line, query_id, query, candidate_id, candidate, label in judgements:
+    for line, query_id, query, candidate_id, candidate, label in pairs:
         answer = Post(candidate_id, body=candidate, kind="answer")
         try:
             builder.add(line, Post(query_id, title=query), answer, label)

@@ -42,7 +42,7 @@ _B_TABLES = {  # one file, or several parts that are all required
 _B_OFFICIAL = {"train": ("train-part1", "train-part2"), "dev": ("dev",), "test": ("test",)}
 _ROLES = ("train", "dev", "test")
 
-Texts = set[tuple[str, str]]  # titles and bodies
+TitlesAndBodies = set[tuple[str, str]]  # titles and bodies
 
 
 @DATASETS.add("semeval-a", "semeval", "qatarliving")
@@ -56,7 +56,7 @@ def read_a(folder: Path) -> Dataset:
     """
     folder = descend(folder, "semeval2016_task3")
     splits: dict[str, tuple[Pool, ...]] = {}
-    seen: Texts = set()
+    seen: TitlesAndBodies = set()
     for name, files in _A_FILES.items():
         path = _find(folder, *files)
         if path is not None:
@@ -100,7 +100,7 @@ def _read_a_table(path: Path) -> tuple[Pool, ...]:
 
 def _read_a_xml(path: Path, seen: Set[tuple[str, str]]) -> tuple[Pool, ...]:
     builder = PoolBuilder(path)
-    here: Texts = set()
+    here: TitlesAndBodies = set()
     for thread in parse_xml(path).iter("Thread"):
         query = _question(path, child(path, thread, "RelQuestion"), "REL")
         key = (query.title, query.body)

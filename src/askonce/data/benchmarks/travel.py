@@ -25,7 +25,7 @@ _DUPLICATE = "3"  # LinkTypeId of questions closed as duplicates; 1 is any other
 _URL = re.compile(r"(?:https?://|www\.|travel\.stackexchange\.com)\S*")
 
 Links = dict[str, list[str]]  # query -> the questions that it is linked with
-Pair = frozenset[str]
+LinkedIds = frozenset[str]
 
 
 @DATASETS.add("travel", "travel-se")
@@ -62,8 +62,8 @@ class _Site:
     """All questions, their links, and which of the links mark duplicates."""
 
     posts: Mapping[str, Post]
-    links: Set[Pair]
-    duplicates: Set[Pair]
+    links: Set[LinkedIds]
+    duplicates: Set[LinkedIds]
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -145,10 +145,10 @@ def _read_links(path: Path, posts: Mapping[str, Post]) -> Links:
     return _without(links, set())
 
 
-def _read_site_links(folder: Path) -> tuple[set[Pair], set[Pair]]:
+def _read_site_links(folder: Path) -> tuple[set[LinkedIds], set[LinkedIds]]:
     """All links of the site, and those between duplicates; both empty without the file."""
-    known: set[Pair] = set()
-    duplicates: set[Pair] = set()
+    known: set[LinkedIds] = set()
+    duplicates: set[LinkedIds] = set()
     path = find(folder, "PostLinks.xml")
     if path is None:
         return known, duplicates
@@ -161,11 +161,11 @@ def _read_site_links(folder: Path) -> tuple[set[Pair], set[Pair]]:
     return known, duplicates
 
 
-def _pairs(links: Links) -> Iterator[Pair]:
+def _pairs(links: Links) -> Iterator[LinkedIds]:
     return (frozenset((query, name)) for query, linked in links.items() for name in linked)
 
 
-def _without(links: Links, pairs: Set[Pair]) -> Links:
+def _without(links: Links, pairs: Set[LinkedIds]) -> Links:
     """The links other than these pairs; queries without links are left out."""
     rest = {
         query: [name for name in linked if frozenset((query, name)) not in pairs]

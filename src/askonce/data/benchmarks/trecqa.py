@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from askonce.data.benchmarks import DATASETS
-from askonce.data.benchmarks.pools import Judgement, binary_label, judged_pools, stable_hash
+from askonce.data.benchmarks.pools import JudgedPair, binary_label, judged_pools, stable_hash
 from askonce.errors import DataError
 from askonce.files import descend, find, need, numbered_lines, rows
 from askonce.types import Dataset, Pool, Post
@@ -64,16 +64,16 @@ def _find(folder: Path, split: str) -> Path | None:
 
 def _pools(path: Path, split: str, posts: dict[str, Post]) -> tuple[Pool, ...]:
     table = _jacana_rows(path) if ".xml" in path.suffixes else _table_rows(path)
-    return judged_pools(path, _judgements(path, split, table), posts)
+    return judged_pools(path, _judged_pairs(path, split, table), posts)
 
 
-def _judgements(path: Path, split: str, table: Iterable[JudgedLine]) -> Iterator[Judgement]:
+def _judged_pairs(path: Path, split: str, table: Iterable[JudgedLine]) -> Iterator[JudgedPair]:
     seen: Counter[str] = Counter()
     for line, query, label, question, sentence in table:
         # the position distinguishes equal sentences; the hash hides that relevant ones come first
         name = f"{query}-{stable_hash(split, query, seen[query])}"
         seen[query] += 1
-        yield Judgement(line, query, question, name, sentence, binary_label(path, line, label))
+        yield JudgedPair(line, query, question, name, sentence, binary_label(path, line, label))
 
 
 def _table_rows(path: Path) -> Iterator[JudgedLine]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from askonce.data.benchmarks import DATASETS
-from askonce.data.benchmarks.pools import Judgement, binary_label, judged_pools, stable_hash
+from askonce.data.benchmarks.pools import JudgedPair, binary_label, judged_pools, stable_hash
 from askonce.errors import DataError
 from askonce.files import descend, find, need, rows
 from askonce.types import Dataset, Post
@@ -28,11 +28,11 @@ def read(folder: Path) -> Dataset:
         folder = descend(folder, "original_tsv", "WikiQACorpus")
     posts: dict[str, Post] = {}
     paths = {name: need(folder, f"WikiQA-{name}.tsv") for name in ("train", "dev", "test")}
-    splits = {name: judged_pools(path, _judgements(path), posts) for name, path in paths.items()}
+    splits = {name: judged_pools(path, _judged_pairs(path), posts) for name, path in paths.items()}
     return Dataset("wikiqa", splits, protocol="drop_no_pos")
 
 
-def _judgements(path: Path) -> Iterator[Judgement]:
+def _judged_pairs(path: Path) -> Iterator[JudgedPair]:
     for number, fields in rows(path, len(HEADER)):
         if number == 1:
             if fields != HEADER:
@@ -41,6 +41,6 @@ def _judgements(path: Path) -> Iterator[Judgement]:
         query, question, _, _, name, sentence, label = fields
         # answers come early in a document: its order alone has a test MAP of 0.64, chance 0.40
         neutral = f"{stable_hash(name)[:4]}-{name}"
-        yield Judgement(
+        yield JudgedPair(
             number, query, question, neutral, sentence, binary_label(path, number, label)
         )

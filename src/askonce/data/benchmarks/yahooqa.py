@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from askonce.data.benchmarks import DATASETS
-from askonce.data.benchmarks.pools import Judgement, judged_pools, stable_hash
+from askonce.data.benchmarks.pools import JudgedPair, judged_pools, stable_hash
 from askonce.errors import AskonceError, DataError, shorten
 from askonce.files import descend, find
 from askonce.types import Dataset, Post
@@ -34,7 +34,7 @@ def read(folder: Path) -> Dataset:
         raise DataError(path, "a dict of splits", _OUTLINE.repr(data))
     posts: dict[str, Post] = {}
     splits = {
-        split: judged_pools(path, _judgements(path, split, _split(path, data, names)), posts)
+        split: judged_pools(path, _judged_pairs(path, split, _split(path, data, names)), posts)
         for split, names in SPLITS.items()
     }
     return Dataset("yahooqa", splits)
@@ -104,7 +104,7 @@ def _split(path: Path, data: dict[object, object], names: tuple[str, ...]) -> di
     raise DataError(path, f"a dict of questions under {' or '.join(map(repr, names))}", actual)
 
 
-def _judgements(path: Path, split: str, questions: dict[object, object]) -> Iterator[Judgement]:
+def _judged_pairs(path: Path, split: str, questions: dict[object, object]) -> Iterator[JudgedPair]:
     for number, (question, answers) in enumerate(questions.items()):
         query = f"{split}-{number}"
         text = _text(path, f"question {number} of {split!r}", question)
@@ -115,7 +115,7 @@ def _judgements(path: Path, split: str, questions: dict[object, object]) -> Iter
             match pair:
                 case [answer, (0 | 1) as label]:
                     answer = _text(path, f"an answer to {shorten(text)}", answer)
-                    yield Judgement(None, query, text, name, answer, int(label))
+                    yield JudgedPair(None, query, text, name, answer, int(label))
                 case _:
                     expected = f"[answer, 0 or 1] for {shorten(text)}"
                     raise DataError(path, expected, _OUTLINE.repr(pair))

@@ -34,14 +34,14 @@ class Damaged:
         return cls(where, str(error).removeprefix(f"{where}: "))
 
 
-Record = Post | Link | Damaged
-Importer = Callable[[Source], Iterator[Record]]
+Imported = Post | Link | Damaged
+Importer = Callable[[Source], Iterator[Imported]]
 IMPORTERS: Registry[Importer] = Registry("format", "askonce.data.forums")
 
 
 def converted(
-    rows: Iterable[T | DataError], convert: Callable[[T], Iterable[Record]]
-) -> Iterator[Record]:
+    rows: Iterable[T | DataError], convert: Callable[[T], Iterable[Imported]]
+) -> Iterator[Imported]:
     """The posts and links of each row; rows that cannot be read or converted become Damaged."""
     for row in rows:
         if isinstance(row, DataError):
@@ -61,8 +61,8 @@ def converted_dump(
     tables: tuple[str, ...],
     known: T,
     learn: Callable[[T, SqlRow], None],
-    convert: Callable[[T, Source, SqlRow], Iterable[Record]],
-) -> Iterator[Record]:
+    convert: Callable[[T, Source, SqlRow], Iterable[Imported]],
+) -> Iterator[Imported]:
     """The posts and links of an SQL dump, which is read twice: first to learn, then to convert.
 
     ``known`` is what is learnt, such as the names of users. Tables are named without the prefix

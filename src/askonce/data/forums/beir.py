@@ -9,7 +9,7 @@ from askonce.data.formats.beir import Judgement, judgements, qrels_files, query_
 from askonce.data.formats.jsonl import json_objects
 from askonce.data.formats.posts import post_from_json
 from askonce.data.formats.sources import web_address
-from askonce.data.forums import IMPORTERS, Record, Source, converted
+from askonce.data.forums import IMPORTERS, Imported, Source, converted
 from askonce.errors import AskonceError
 from askonce.files import need
 from askonce.types import Link, LinkKind, Post
@@ -34,7 +34,7 @@ class _Judged:
 
 
 @IMPORTERS.add("beir")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A BEIR folder: corpus.jsonl, queries.jsonl and qrels/*.tsv.
 
     A document becomes a question, unless its metadata says that it is an answer; then it belongs to
@@ -61,12 +61,12 @@ def read(source: Source) -> Iterator[Record]:
 
 def _objects(
     source: Source, path: Path, convert: Callable[[formats.Record], Sequence[Post]]
-) -> Iterator[Record]:
+) -> Iterator[Imported]:
     with source.open(path) as stream:
         yield from converted(json_objects(stream, may_be_empty=True), convert)
 
 
-def _judge(source: Source, path: Path, judged: _Judged) -> Iterator[Record]:
+def _judge(source: Source, path: Path, judged: _Judged) -> Iterator[Imported]:
     kind: LinkKind = "related" if path.name.startswith("related.") else "duplicate"
 
     def add(row: Judgement) -> tuple[()]:

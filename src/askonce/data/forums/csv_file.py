@@ -10,7 +10,7 @@ from askonce.data import formats
 from askonce.data.formats.csv import csv_rows, find_columns
 from askonce.data.formats.posts import plain_or_html
 from askonce.data.formats.sources import display_name, web_address
-from askonce.data.forums import IMPORTERS, Record, Source, converted, host_of, iso_date
+from askonce.data.forums import IMPORTERS, Imported, Source, converted, host_of, iso_date
 from askonce.data.forums.stackexchange import Addresses, addresses
 from askonce.errors import AskonceError, DataError
 from askonce.files import raise_errors
@@ -50,7 +50,7 @@ _ESCAPED_TAGS = re.compile(r"(?:&lt;[^\s&]+&gt;)+")  # such as &lt;a&gt;&lt;b&gt
 
 
 @IMPORTERS.add("csv", "tsv")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A table with a header, .gz or not, separated by commas, semicolons or tabs.
 
     Each row is a post (answers name their question as ``parent``), or a question with its

@@ -9,7 +9,7 @@ from askonce.data.formats.posts import text_and_html
 from askonce.data.formats.sources import display_name, web_address
 from askonce.data.forums import (
     IMPORTERS,
-    Record,
+    Imported,
     Source,
     by_id,
     converted,
@@ -27,7 +27,7 @@ _LIKE = 2  # the action that is a like
 
 
 @IMPORTERS.add("discourse")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """Topics of Discourse: saved pages of its public API, or the export of categories.
 
     The first post of a topic is a question, the others are its answers; the marked solution is
@@ -37,7 +37,7 @@ def read(source: Source) -> Iterator[Record]:
     yield from converted(source.json_pages(_WHAT), lambda page: page_posts(page, source))
 
 
-def page_posts(page: formats.Record, source: Source) -> Iterator[Record]:
+def page_posts(page: formats.Record, source: Source) -> Iterator[Imported]:
     """The posts of one page: of a topic, of the latest posts, or of an export."""
     site = source.address
     if "latest_posts" in page.values:
@@ -61,11 +61,11 @@ def page_posts(page: formats.Record, source: Source) -> Iterator[Record]:
 
 def post_id(post: formats.Record) -> str:
     """The id of a post that names its topic, as in webhooks."""
-    topic, number = _Topic(post.values, "topic_id", {}, None).place(post)
+    topic, number = _Topic(post.values, "topic_id", {}, None).numbers(post)
     return topic if number == 1 else f"{topic}/{number}"
 
 
-def _posts(holder: formats.Record, topic: "_Topic", code: bool) -> Iterator[Record]:
+def _posts(holder: formats.Record, topic: "_Topic", code: bool) -> Iterator[Imported]:
     yield from converted(holder.parts("posts", "post"), lambda post: topic.post(post, code))
 
 
@@ -80,7 +80,7 @@ class _Topic:
         values = post.values
         if not self._is_public(values):
             return []
-        topic, number = self.place(post)
+        topic, number = self.numbers(post)
         body, html = _text(post, code)
         is_question = number == 1
         title = str(self.values.get("title") or values.get("topic_title") or "")
@@ -107,7 +107,7 @@ class _Topic:
             )
         ]
 
-    def place(self, post: formats.Record) -> tuple[str, int]:
+    def numbers(self, post: formats.Record) -> tuple[str, int]:
         """The number of the topic, and that of the post in it."""
         values = {"topic": self.values.get(self.key, post.values.get("topic_id"))}
         number = post.optional("post_number", int)

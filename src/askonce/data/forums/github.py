@@ -9,7 +9,7 @@ from askonce.data.formats.posts import text_and_html
 from askonce.data.formats.sources import display_name, web_address
 from askonce.data.forums import (
     IMPORTERS,
-    Record,
+    Imported,
     Source,
     converted,
     host_of,
@@ -44,7 +44,7 @@ class _Thread(NamedTuple):
 
 
 @IMPORTERS.add("github", "github-issues", "github-discussions")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """Issues and Discussions of GitHub: pages of REST, results of GraphQL, or of `gh --json`.
 
     A comment is an answer, the chosen one accepted; "Duplicate of #12" becomes a link. Pull
@@ -53,7 +53,7 @@ def read(source: Source) -> Iterator[Record]:
     yield from converted(source.json_pages(_WHAT), lambda page: page_posts(page, source))
 
 
-def page_posts(page: formats.Record, source: Source) -> Iterator[Record]:
+def page_posts(page: formats.Record, source: Source) -> Iterator[Imported]:
     yield from converted(_items(page), lambda item: _item_posts(item, source))
 
 
@@ -70,7 +70,7 @@ def deleted_id(event: formats.Record) -> str | None:
     return f"{question.id}-{_comment_number(formats.Record(event.path, None, comment))}"
 
 
-def _item_posts(item: formats.Record, source: Source) -> Iterator[Record]:
+def _item_posts(item: formats.Record, source: Source) -> Iterator[Imported]:
     if "title" in item.values:
         yield from _question(item, source)
         return
@@ -99,7 +99,7 @@ def _items(page: formats.Record) -> Iterator[formats.Record | DataError]:
                 yield from [item] if isinstance(item, DataError) else _items(item)
 
 
-def _question(item: formats.Record, source: Source) -> Iterator[Record]:
+def _question(item: formats.Record, source: Source) -> Iterator[Imported]:
     if "pull_request" in item.values or _is_bot(item.values):
         return
     address = item.values.get("html_url") or item.values.get("url") or ""
@@ -128,7 +128,7 @@ def _question(item: formats.Record, source: Source) -> Iterator[Record]:
         )
 
 
-def _comment(item: formats.Record, thread: _Thread, source: Source) -> Iterator[Record]:
+def _comment(item: formats.Record, thread: _Thread, source: Source) -> Iterator[Imported]:
     values = item.values
     body, html = _text(item, source.code)
     if original := _DUPLICATE.fullmatch(body):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from askonce.data.benchmarks.insuranceqa_package import one_line, package_folder, records
-from askonce.data.forums import IMPORTERS, Damaged, Record, Source
+from askonce.data.benchmarks.insuranceqa_package import named_records, one_line, package_folder
+from askonce.data.forums import IMPORTERS, Damaged, Imported, Source
 from askonce.files import need
 from askonce.types import Link, Post
 
@@ -12,7 +12,7 @@ _SPLITS = ("train", "valid", "test")
 
 
 @IMPORTERS.add("insuranceqa")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """InsuranceQA V2 from the installed package: 16,889 questions and 27,413 answers.
 
     All answers are correct, so all are marked accepted. Questions that share an answer ask the same
@@ -23,7 +23,7 @@ def read(source: Source) -> Iterator[Record]:
     links: dict[tuple[str, str], None] = {}
     for split in _SPLITS:
         path = need(home, f"{split}.json")
-        for name, record in records(path):
+        for name, record in named_records(path):
             match record:
                 case {"en": str(text), "domain": str(domain), "answers": list(answers)}:
                     question = Post(f"q-{split}-{name}", title=one_line(text), tags=(domain,))
@@ -38,9 +38,9 @@ def read(source: Source) -> Iterator[Record]:
     yield from (Link(later, first) for later, first in links)
 
 
-def _answers(home: Path, owners: dict[str, str]) -> Iterator[Record]:
+def _answers(home: Path, owners: dict[str, str]) -> Iterator[Imported]:
     path = need(home, "answers.json")
-    for name, record in records(path):
+    for name, record in named_records(path):
         match record:
             case {"en": str(text)} if name in owners:
                 body, parent = one_line(text), owners[name]

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from askonce.data.formats.jsonl import json_objects
 from askonce.data.formats.posts import from_json
-from askonce.data.forums import IMPORTERS, Record, Source, converted
+from askonce.data.forums import IMPORTERS, Imported, Source, converted
 
 
 @IMPORTERS.add("jsonl", "json-lines")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A JSONL file of posts and links, .gz or not; the format that `askonce export` writes.
 
     A post has ``id``, ``kind`` (question or answer), ``title``, ``body`` or ``html``, and may have

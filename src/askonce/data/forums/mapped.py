@@ -11,7 +11,7 @@ from askonce.data import formats
 from askonce.data.formats.posts import plain_or_html
 from askonce.data.formats.sources import display_name, web_address
 from askonce.data.formats.xml import line_of, parse_xml
-from askonce.data.forums import IMPORTERS, Record, Source, converted, host_of, iso_date
+from askonce.data.forums import IMPORTERS, Imported, Source, converted, host_of, iso_date
 from askonce.errors import ConfigError, DataError
 from askonce.registry import nearest
 from askonce.text.leaks import strip_notices
@@ -40,7 +40,7 @@ class Mapped:
 
 
 @IMPORTERS.add("mapped", "pairs", "xml", "json")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """Questions with their answers in an XML or JSON file, by the mapping of ``--map FILE.toml``.
 
     ``items`` is the path to each question; ``[question]`` and ``[answer]`` map our fields to paths

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from askonce.data.formats.sources import display_name, web_address
-from askonce.data.forums import IMPORTERS, Damaged, Record, Source
+from askonce.data.forums import IMPORTERS, Damaged, Imported, Source
 from askonce.files import LONGEST_RECORD
 from askonce.text.html import html_to_text
 from askonce.types import Post
@@ -92,7 +92,7 @@ class _Threads:
 
 
 @IMPORTERS.add("mbox", "mailing-list")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A mailing list's archive: mbox files, as Mailman and others write them.
 
     A message that starts a thread is a question; replies of others answer it, without what they
@@ -137,7 +137,7 @@ def _question(mail: _Mail, source: Source) -> Post:
     )
 
 
-def _answers(waiting: list[_Mail], threads: _Threads, source: Source) -> Iterator[Record]:
+def _answers(waiting: list[_Mail], threads: _Threads, source: Source) -> Iterator[Imported]:
     for mail in waiting:
         thread = threads.of(mail)
         text = _own_words(mail.text)

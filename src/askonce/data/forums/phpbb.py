@@ -8,7 +8,7 @@ from html import unescape
 from askonce.data import formats
 from askonce.data.formats.sources import display_name, web_address
 from askonce.data.formats.sql import SqlRow
-from askonce.data.forums import IMPORTERS, Record, Source, converted_dump, host_of, iso_date
+from askonce.data.forums import IMPORTERS, Imported, Source, converted_dump, host_of, iso_date
 from askonce.text.html import html_to_text
 from askonce.types import Post
 
@@ -28,7 +28,7 @@ class _Known:
 
 
 @IMPORTERS.add("phpbb")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A mysqldump of phpBB 3: the first post of a topic is a question, the others answer it.
 
     Quotations and BBCode are left out, as are posts that are not approved. The dump is read twice,

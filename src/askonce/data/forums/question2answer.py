@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from askonce.data.formats.posts import text_and_html
 from askonce.data.formats.sources import display_name, web_address
 from askonce.data.formats.sql import SqlRow
-from askonce.data.forums import IMPORTERS, Record, Source, converted_dump, host_of, iso_date
+from askonce.data.forums import IMPORTERS, Imported, Source, converted_dump, host_of, iso_date
 from askonce.text.leaks import strip_notices
 from askonce.types import Link, Post
 
@@ -23,7 +23,7 @@ class _Known:
 
 
 @IMPORTERS.add("question2answer", "q2a")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A mysqldump of Question2Answer: questions, answers, votes, tags and users.
 
     The dump is read twice, first for names and accepted answers. A question that is closed by

@@ -12,7 +12,7 @@ from askonce.data import formats
 from askonce.data.formats.posts import text_and_html
 from askonce.data.formats.sources import display_name
 from askonce.data.formats.xml import ROW, xml_rows
-from askonce.data.forums import IMPORTERS, Record, Source, converted
+from askonce.data.forums import IMPORTERS, Imported, Source, converted
 from askonce.data.forums.seven_zip import members, unpack
 from askonce.errors import AskonceError
 from askonce.files import find, refuse_gap
@@ -71,7 +71,7 @@ def addresses(site: str | None, kind: PostKind, number: str, owner: str) -> Addr
 
 
 @IMPORTERS.add("stackexchange", "stack-exchange")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A Stack Exchange dump: Posts.xml, PostLinks.xml and Users.xml, plain, .gz or the site's .7z.
 
     Posts.xml is read twice, first for the ids of accepted answers, since an answer may come
@@ -101,7 +101,7 @@ def link_of(row: formats.Record) -> list[Link]:
 
 def _records(
     source: Source, path: Path, convert: Callable[[formats.Record], Sequence[Post | Link]]
-) -> Iterator[Record]:
+) -> Iterator[Imported]:
     with source.open(path) as stream:
         yield from converted(xml_rows(stream), convert)
 
@@ -164,7 +164,7 @@ def _site(source: Source) -> str | None:
 
 def _names(
     source: Source, users: Path, owners: set[bytes], names: dict[str, str]
-) -> Iterator[Record]:
+) -> Iterator[Imported]:
     """Collect the names of users who wrote a post; yields damaged rows only."""
 
     def add(row: formats.Record) -> list[Post]:

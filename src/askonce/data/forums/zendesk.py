@@ -9,7 +9,7 @@ from askonce.data.formats.posts import text_and_html
 from askonce.data.formats.sources import display_name, web_address
 from askonce.data.forums import (
     IMPORTERS,
-    Record,
+    Imported,
     Source,
     by_id,
     converted,
@@ -26,7 +26,7 @@ _LISTS = ("articles", "posts", "comments")
 
 
 @IMPORTERS.add("zendesk", "help-center", "help-centre")
-def read(source: Source) -> Iterator[Record]:
+def read(source: Source) -> Iterator[Imported]:
     """A help centre as Zendesk's API pages it: articles, community posts and their comments.
 
     An article is a question, its title, with one accepted answer, its text. A comment answers its
@@ -36,7 +36,7 @@ def read(source: Source) -> Iterator[Record]:
     yield from converted(source.json_pages(_WHAT), lambda page: page_posts(page, source))
 
 
-def page_posts(page: formats.Record, source: Source) -> Iterator[Record]:
+def page_posts(page: formats.Record, source: Source) -> Iterator[Imported]:
     if not any(isinstance(page.values.get(name), list) for name in _LISTS):
         raise page.error("a page with 'articles', 'posts' or 'comments'", list(page.values)[:10])
     users = by_id(page.parts("users", "user"))

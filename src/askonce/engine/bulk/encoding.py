@@ -13,15 +13,14 @@ from askonce.archive import Archive, open_archive
 from askonce.archive.cache import PostCache
 from askonce.archive.database import is_address
 from askonce.engine.bulk.shards import Encoded, Shard, ShardFolder, shards_between
-from askonce.engine.lifecycle.following import Event, OnEvent
+from askonce.engine.lifecycle.following import EngineEvent, OnEngineEvent
 from askonce.engine.lifecycle.loading import Loader, coder_of
 from askonce.errors import NotAnEncoder
 from askonce.files import Lock
 from askonce.index.base import KeyEncoder, KeyIndex
-from askonce.index.readers import slow_reader
 from askonce.index.storage import IndexStorage, changing, index_storage
-from askonce.ranking.manifest import TaskName, current, read_manifest
-from askonce.types import PostKind
+from askonce.ranking.manifest import current, read_manifest
+from askonce.types import PostKind, TaskName
 
 WORK = "encoding"  # the folder of shards, below the archive's
 
@@ -32,7 +31,7 @@ Encode = Callable[[str, PostKind, KeyEncoder, Sequence[Shard]], Iterable[tuple[S
 def encode_archive(
     source: str | Path,
     encode: Encode,
-    on_event: OnEvent,
+    on_event: OnEngineEvent,
     *,
     index: str | None = None,
     folder: Path | None = None,
@@ -65,11 +64,11 @@ class _Job:
     source: str  # as a process in another folder needs it
     storage: IndexStorage
     encode: Encode
-    on_event: OnEvent
+    on_event: OnEngineEvent
 
     def run(self, kind: PostKind, coder: KeyEncoder, index: KeyIndex) -> None:
         start, end = index.position, self.archive.change
-        reader = slow_reader(coder) or coder
+        reader = coder.slow or coder
         unread = set(index.unread())
         old = shards_between(0, start) if unread else []
         shards = [*old, *shards_between(start, end)]
@@ -92,12 +91,12 @@ class _Job:
     ) -> None:
         missing = encoded.missing(shards)
         done, total = len(shards) - len(missing), len(shards)
-        self.on_event(Event(f"encoding {kind}s", done, total))
+        self.on_event(EngineEvent(f"encoding {kind}s", done, total))
         if missing:
             for shard, content in self.encode(self.source, kind, coder, missing):
                 encoded.write(shard, content)
                 done += 1
-                self.on_event(Event(f"encoding {kind}s", done, total))
+                self.on_event(EngineEvent(f"encoding {kind}s", done, total))
 
     def _add(
         self,
@@ -108,7 +107,7 @@ class _Job:
         unread: Set[str],
     ) -> None:
         for shard, content in zip(shards, encoded.read(shards), strict=True):
-            self.on_event(Event(f"indexing {kind}s", shard.start, shards[-1].end))
+            self.on_event(EngineEvent(f"indexing {kind}s", shard.start, shards[-1].end))
             if shard.end <= index.position:  # indexed already, in part by a fast reader
                 rows = [row for row, name in enumerate(content.ids) if name in unread]
                 content = Encoded([content.ids[row] for row in rows], content.keys[rows], [])

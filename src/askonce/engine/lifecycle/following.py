@@ -13,7 +13,7 @@ FAR_BEHIND = 20_000  # changes; beyond that an empty index takes all posts in on
 
 
 @dataclass(frozen=True)
-class Event:
+class EngineEvent:
     """What the engine is doing, or a problem that it survived."""
 
     text: str
@@ -24,10 +24,12 @@ class Event:
         return f"{self.text}: {self.done:,} of {self.total:,}" if self.total else self.text
 
 
-OnEvent = Callable[[Event], None]
+OnEngineEvent = Callable[[EngineEvent], None]
 
 
-def follow(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event: OnEvent) -> None:
+def follow(
+    archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event: OnEngineEvent
+) -> None:
     """Bring the indexes of one kind of posts up to date, if there is anything new."""
     positions = [index.position for index in indexes]
     change = archive.change
@@ -38,7 +40,9 @@ def follow(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event:
             catch_up(archive, kind, indexes, on_event)
 
 
-def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event: OnEvent) -> None:
+def catch_up(
+    archive: Archive, kind: PostKind, indexes: Sequence[Index], on_event: OnEngineEvent
+) -> None:
     for index in indexes:
         if not len(index) and archive.change - index.position > FAR_BEHIND:
             fill(archive, kind, index, on_event)
@@ -57,7 +61,7 @@ def catch_up(archive: Archive, kind: PostKind, indexes: Sequence[Index], on_even
         index.position = max(index.position, latest)
 
 
-def fill(archive: Archive, kind: PostKind, index: Index, on_event: OnEvent) -> None:
+def fill(archive: Archive, kind: PostKind, index: Index, on_event: OnEngineEvent) -> None:
     """Add every post of a kind to a new index."""
     change = archive.change  # later changes are applied afterwards
     total = archive.counts()[f"{kind}s"]
@@ -65,7 +69,7 @@ def fill(archive: Archive, kind: PostKind, index: Index, on_event: OnEvent) -> N
     def posts() -> Iterator[Post]:
         for number, post in enumerate(archive.iterate(kind)):
             if number % 1000 == 0:
-                on_event(Event(f"indexing {kind}s", number, total))
+                on_event(EngineEvent(f"indexing {kind}s", number, total))
             yield post
 
     index.add(posts())

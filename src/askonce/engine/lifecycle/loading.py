@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from askonce.archive import Archive
 from askonce.archive.cache import PostCache
-from askonce.engine.lifecycle.following import Event, OnEvent, catch_up, fill
+from askonce.engine.lifecycle.following import EngineEvent, OnEngineEvent, catch_up, fill
 from askonce.errors import NotAnEncoder
 from askonce.index.base import Index, IndexDamaged, KeyEncoder, KeyIndex, WordIndex
 from askonce.index.storage import IndexStorage, changing
@@ -26,7 +26,7 @@ class Loader:
     archive: Archive
     posts: PostCache
     storage: IndexStorage
-    on_event: OnEvent
+    on_event: OnEngineEvent
 
     def lexical(self, kind: PostKind) -> WordIndex:
         return self._open(
@@ -53,7 +53,7 @@ class Loader:
         torch.set_num_threads(os.cpu_count() or 1)  # for encoding posts
         vectors = None
         if serving.encoder is not None:
-            self.on_event(Event(f"loading the encoder of {kind}s"))
+            self.on_event(EngineEvent(f"loading the encoder of {kind}s"))
             vectors = self._vectors(kind, coder_of(serving, models), models.name)
         pair = Ranker.load(models / serving.pair) if serving.pair is not None else None
         if pair is not None:
@@ -88,7 +88,7 @@ class Loader:
         except IndexDamaged as error:
             if not self.storage.writable:
                 raise
-            self.on_event(Event(f"rebuilding {name}: {error}"))
+            self.on_event(EngineEvent(f"rebuilding {name}: {error}"))
             return open_index(True)
 
 

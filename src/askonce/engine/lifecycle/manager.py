@@ -8,14 +8,13 @@ from pathlib import Path
 
 from askonce.archive import Archive
 from askonce.archive.cache import PostCache
-from askonce.engine.lifecycle.following import Event, OnEvent, follow
+from askonce.engine.lifecycle.following import EngineEvent, OnEngineEvent, follow
 from askonce.engine.lifecycle.loading import Loader
 from askonce.engine.lifecycle.reading import BackgroundReading, read_some
 from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
 from askonce.files import Lock
 from askonce.index.base import Index, IndexDamaged, IndexUnavailable, KeyIndex
-from askonce.index.readers import slow_reader
 from askonce.index.storage import FolderStorage, index_storage
 from askonce.ranking.manifest import current, read_manifest
 from askonce.ranking.pipeline import Search
@@ -56,7 +55,7 @@ class Searches:
 
     def read_share(self) -> float | None:
         """The share of posts that the slow one of two readers has read; None with one reader."""
-        indexes = [i for i in self.key_indexes() if slow_reader(i.coder) is not None]
+        indexes = [i for i in self.key_indexes() if i.coder.slow is not None]
         posts = sum(map(len, indexes))
         if not posts:
             return None
@@ -69,13 +68,13 @@ class IndexManager:
     def __init__(
         self,
         archive: Archive,
-        on_event: OnEvent | None,
+        on_event: OnEngineEvent | None,
         index: str | None,
         reading: float,
     ) -> None:
         self.archive, self._folder = archive, archive.folder
         self.posts = PostCache(archive)
-        self._on_event: OnEvent = on_event or (lambda event: None)
+        self._on_event: OnEngineEvent = on_event or (lambda event: None)
         path = archive.folder / "index" if archive.folder else None
         self._lock = Lock(path / "lock") if path else None
         self.read_only = not self._lock.acquire() if self._lock else False
@@ -85,7 +84,7 @@ class IndexManager:
         self._stop = threading.Event()
         self._query_ended, self._running_queries = threading.Condition(), 0
         self._thread: threading.Thread | None = None
-        self._building: Event | None = None
+        self._building: EngineEvent | None = None
         self._lost = self._rebuilding = False  # indexes cannot be read; are being rebuilt
         self._searches: Searches | None = None
         self._refused: str | None = None  # the model folder that could not be loaded
@@ -163,7 +162,7 @@ class IndexManager:
                 self._swap(models)
         except AskonceError as error:
             self._refused = models.name  # until there is a newer training
-            self._on_event(Event(f"models {models.name} cannot serve: {error}"))
+            self._on_event(EngineEvent(f"models {models.name} cannot serve: {error}"))
             return False
         return True
 
@@ -176,7 +175,7 @@ class IndexManager:
         done = 0
         while read := self._read_some():
             done += read
-            self._report(Event("reading posts", done, total))
+            self._report(EngineEvent("reading posts", done, total))
         self._building = None
         self._save()
 
@@ -314,15 +313,15 @@ class IndexManager:
 
     @contextmanager
     def _busy(self, text: str) -> Iterator[None]:
-        self._building = Event(text)
+        self._building = EngineEvent(text)
         try:
             yield
         finally:
             self._building = None
 
-    def _report(self, event: Event) -> None:
+    def _report(self, event: EngineEvent) -> None:
         self._building = event
         self._on_event(event)
 
     def _warn(self, error: AskonceError) -> None:
-        self._on_event(Event(str(error)))
+        self._on_event(EngineEvent(str(error)))

@@ -9,7 +9,6 @@ import numpy as np
 
 from askonce.archive import Archive
 from askonce.index.base import KeyIndex
-from askonce.index.readers import slow_reader
 from askonce.index.storage import changing
 from askonce.types import Post
 
@@ -22,7 +21,7 @@ def read_some(archive: Archive, index: KeyIndex, changes: threading.RLock) -> in
 
     A post that changes meanwhile keeps the key of its new text and is read later.
     """
-    slow = slow_reader(index.coder)
+    slow = index.coder.slow
     ids = index.unread(BATCH) if slow is not None else []
     posts = list(archive.posts(ids, html=False).values()) if ids else []
     if slow is None or not posts:

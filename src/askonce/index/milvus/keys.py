@@ -8,7 +8,6 @@ import numpy as np
 
 from askonce.index.base import Hit, KeyEncoder, best_first, finite_keys
 from askonce.index.milvus.collection import BATCH, TIES, MilvusCollection, as_id, as_key, one_of
-from askonce.index.readers import first_keys, slow_reader
 from askonce.types import Post
 
 FORMAT = 1
@@ -40,7 +39,7 @@ class MilvusKeys(MilvusCollection):
             self._put(self._key_rows(ids[batch], keys[batch], final[batch]))
 
     def unread(self, count: int | None = None) -> list[str]:
-        if slow_reader(self.coder) is None:
+        if self.coder.slow is None:
             return []
         ids: list[str] = []
         with self._errors():
@@ -57,7 +56,7 @@ class MilvusKeys(MilvusCollection):
         return ids
 
     def unread_count(self) -> int:
-        if slow_reader(self.coder) is None:
+        if self.coder.slow is None:
             return 0
         with self._errors():
             rows = self._milvus.client.query(
@@ -104,20 +103,20 @@ class MilvusKeys(MilvusCollection):
         schema = self._schema()
         dim = self.coder.query_keys(["a word"]).shape[1]
         schema.add_field("key", DataType.FLOAT_VECTOR, dim=dim)
-        if slow_reader(self.coder) is not None:
+        if self.coder.slow is not None:
             schema.add_field("read", DataType.BOOL)  # whether the key is the slow reader's
         # exact; for more speed, replace the index with the tools of Milvus
         self._milvus.create(self.name, schema, "key", index_type="FLAT", metric_type="IP")
 
     def _rows(self, posts: Sequence[Post]) -> list[dict[str, Any]]:
-        return self._key_rows([post.id for post in posts], *first_keys(self.coder, posts))
+        return self._key_rows([post.id for post in posts], *self.coder.first_keys(posts))
 
     def _key_rows(
         self, ids: Sequence[str], keys: np.ndarray, read: np.ndarray
     ) -> list[dict[str, Any]]:
         keys = finite_keys(self.coder, ids, keys)  # (n, K)
         rows = [{"id": as_key(name), "key": key} for name, key in zip(ids, keys, strict=True)]
-        if slow_reader(self.coder) is not None:
+        if self.coder.slow is not None:
             rows = [row | {"read": bool(done)} for row, done in zip(rows, read, strict=True)]
         return rows
 

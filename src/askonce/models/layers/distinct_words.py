@@ -57,7 +57,9 @@ class DistinctWords:
 
     def maximum(self, values: Tensor) -> Tensor:
         """The maximum over the words of each text: (N, D) to (C, D)."""
-        return torch.stack([part.amax(0) for part in torch.split(values, self.lengths.tolist())])
+        texts = torch.from_numpy(self.texts).to(self.device)[:, None].expand_as(values)  # (N, D)
+        maxima = values.new_empty(len(self.lengths), values.shape[1])
+        return maxima.scatter_reduce_(0, texts, values, "amax", include_self=False)  # (C, D)
 
     def present(self) -> np.ndarray:
         """Which text has which word (C, U); an empty text has none."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from fastapi import HTTPException
 
 RETRY = {"Retry-After": "1"}
+LONGEST_RETRY = 60  # seconds
 DECREASE, INCREASE = 0.7, 0.1  # in a full lane, about one response in ten is slow
+PACE_OVER = 32  # requests, a few batches: those of one batch end together
 
 
 @dataclass(frozen=True)
@@ -21,17 +23,36 @@ class LaneSettings:
     concurrency: int  # at most this many run
     queue: int  # at most this many wait
     timeout: float  # seconds in the queue before a 503, while the lane is overloaded
-    burst: float = 0.0  # seconds in the queue before a 503, if it was empty this long ago
+    burst: float = 0.0  # seconds in the queue before a 503, in a burst
     target_seconds: float = math.inf  # when a request takes longer, concurrency decreases
     min_concurrency: int = 2  # never shed below this
+
+
+class Pace:
+    """The mean time between the ends of two requests while all slots are taken."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0  # 0 until it is measured
+        self._measured, self._since = 0, 0.0
+
+    def begin(self, now: float) -> None:
+        """All slots are taken from now on."""
+        self._since = now
+
+    def end(self, now: float) -> None:
+        """A request has ended; until then all slots were taken."""
+        self._measured = min(self._measured + 1, PACE_OVER)
+        self.seconds += (now - self._since - self.seconds) / self._measured
+        self._since = now
 
 
 class Lane:
     """Requests of one kind; concurrency grows by addition and shrinks by multiplication.
 
-    A burst may wait for ``burst`` seconds. A queue that has not been empty for as long is no burst
-    but overload: then requests wait for ``timeout`` seconds only, so that those which are admitted
-    are answered soon.
+    A burst may wait for ``burst`` seconds. If a request was refused since the lane was idle, or the
+    queue has not been empty for as long, that is no burst but overload: then requests wait for
+    ``timeout`` seconds only, so that those which are admitted are answered soon. In a lane that
+    knows bursts, a request that would wait too long at the present pace is refused at once.
     """
 
     def __init__(
@@ -40,7 +61,7 @@ class Lane:
         self.name, self._settings, self._clock = name, settings, clock
         self._concurrency = float(settings.concurrency)
         self._queue: deque[asyncio.Future[None]] = deque()  # in order of arrival
-        self._last_empty = clock()
+        self._pace, self._last_empty, self._last_refusal = Pace(), clock(), -math.inf
         self.working = 0
         self.waiting = 0
         self.refused = 0
@@ -51,7 +72,7 @@ class Lane:
         if self._queue or self.working >= int(self._concurrency):
             await self._wait()
         else:
-            self.working += 1
+            self._take()
         started = self._clock()
         try:
             yield
@@ -61,15 +82,17 @@ class Lane:
 
     async def _wait(self) -> None:
         """Wait for a slot. ``_release`` counts this request as working when it grants one."""
-        if self.waiting >= self._settings.queue:
-            raise self._refusal()
-        granted = asyncio.get_running_loop().create_future()
         if not self.waiting:
             self._last_empty = self._clock()
+        patience = self._patience()
+        hopeless = bool(self._settings.burst) and self._expected() > patience
+        if self.waiting >= self._settings.queue or hopeless:
+            raise self._refusal()
+        granted = asyncio.get_running_loop().create_future()
         self._queue.append(granted)
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._patience()):
+            async with asyncio.timeout(patience):
                 await granted
         except TimeoutError:
             if granted.cancelled():  # otherwise the slot was granted at the last moment
@@ -81,18 +104,33 @@ class Lane:
         finally:
             self.waiting -= 1
 
+    def _expected(self) -> float:
+        """How many seconds one more request would wait."""
+        return (self.waiting + 1) * self._pace.seconds
+
     def _patience(self) -> float:
-        settings = self._settings
-        bursting = self._clock() - self._last_empty < settings.burst
-        return max(settings.burst, settings.timeout) if bursting else settings.timeout
+        settings, now = self._settings, self._clock()
+        overloaded = now - self._last_refusal < settings.burst
+        if overloaded or now - self._last_empty >= settings.burst:
+            return settings.timeout
+        return max(settings.burst, settings.timeout)
+
+    def _take(self) -> None:
+        self.working += 1
+        if self.working >= int(self._concurrency):
+            self._pace.begin(self._clock())
 
     def _release(self) -> None:
+        if self.working >= int(self._concurrency):
+            self._pace.end(self._clock())
         self.working -= 1
         while self._queue and self.working < int(self._concurrency):
             granted = self._queue.popleft()
             if not granted.done():
-                self.working += 1
+                self._take()
                 granted.set_result(None)
+        if not self.working:
+            self._last_refusal = -math.inf
 
     def _adapt(self, seconds: float) -> None:
         settings = self._settings
@@ -104,4 +142,7 @@ class Lane:
 
     def _refusal(self) -> HTTPException:
         self.refused += 1
-        return HTTPException(503, "the server is overloaded; try again", RETRY)
+        self._last_refusal = self._clock()
+        seconds = min(max(1, math.ceil(self._expected())), LONGEST_RETRY)
+        retry = {"Retry-After": str(seconds)}
+        return HTTPException(503, "the server is overloaded; try again", retry)

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from askonce.data import formats
 from askonce.data.formats.posts import from_json
-from askonce.data.forums import Damaged, Record, Source, converted, discourse, github
+from askonce.data.forums import Damaged, Imported, Source, converted, discourse, github
 from askonce.engine import Engine
 from askonce.errors import AskonceError
 from askonce.server.guard.limits import read_body
@@ -25,10 +25,10 @@ Sender = Literal["askonce", "discourse", "github"]
 
 
 @dataclass(frozen=True)
-class Event:
+class HookEvent:
     """What a webhook tells: posts and links to write, and ids of posts to delete."""
 
-    records: Sequence[Record]
+    records: Sequence[Imported]
     deleted: list[str]
     is_partial: bool = False  # whether posts come without their votes and tags
 
@@ -78,36 +78,36 @@ def hook_routes(service: Service) -> APIRouter:
     return router
 
 
-def _askonce(page: formats.Record, _: Mapping[str, str]) -> Event:
+def _askonce(page: formats.Record, _: Mapping[str, str]) -> HookEvent:
     items = [*page.parts("posts", "post"), *page.parts("links", "link")]
     gone = page.values.get("deleted")
     gone = [name for name in gone if isinstance(name, str)] if isinstance(gone, list) else []
-    return Event(list(converted(items, lambda item: [from_json(item)])), gone)
+    return HookEvent(list(converted(items, lambda item: [from_json(item)])), gone)
 
 
-def _discourse(page: formats.Record, headers: Mapping[str, str]) -> Event:
+def _discourse(page: formats.Record, headers: Mapping[str, str]) -> HookEvent:
     """An event about a post, or about a deleted topic; others tell nothing that we keep."""
     name, topic = headers.get("x-discourse-event"), page.values.get("topic")
     if name == "topic_destroyed" and isinstance(topic, dict):
-        return Event([], [formats.Record(page.path, None, topic).name("id")])
+        return HookEvent([], [formats.Record(page.path, None, topic).name("id")])
     if not isinstance(page.values.get("post"), dict):
-        return Event([], [])
+        return HookEvent([], [])
     post = formats.Record(page.path, None, page.values["post"])
     source = Source(site=headers.get("x-discourse-instance"))
     listed = formats.Record(page.path, None, {"latest_posts": [post.values]})
     records = list(discourse.page_posts(listed, source)) if name != "post_destroyed" else []
     # one that was hidden or made private comes as an edit, and is read as nothing
-    return Event(records, [] if records else [discourse.post_id(post)], is_partial=True)
+    return HookEvent(records, [] if records else [discourse.post_id(post)], is_partial=True)
 
 
-def _github(page: formats.Record, _: Mapping[str, str]) -> Event:
+def _github(page: formats.Record, _: Mapping[str, str]) -> HookEvent:
     """An event about an issue or a discussion, with the comment or answer that it is about."""
     thread = page.values.get("issue") or page.values.get("discussion")
     if not isinstance(thread, dict):
-        return Event([], [])
+        return HookEvent([], [])
     if page.values.get("action") in ("deleted", "transferred"):
         gone = github.deleted_id(page)
-        return Event([], [gone] if gone else [])
+        return HookEvent([], [gone] if gone else [])
     items = [thread]
     for key in ("comment", "answer", "old_answer"):
         if isinstance(comment := page.values.get(key), dict):
@@ -115,17 +115,17 @@ def _github(page: formats.Record, _: Mapping[str, str]) -> Event:
             address = {"discussion_url": thread.get("html_url"), "isAnswer": is_answer}
             items.append({**address, **comment})
     listed = formats.Record(page.path, None, {"items": items})
-    return Event(list(github.page_posts(listed, Source())), [])
+    return HookEvent(list(github.page_posts(listed, Source())), [])
 
 
-READERS: dict[str, Callable[[formats.Record, Mapping[str, str]], Event]] = {
+READERS: dict[str, Callable[[formats.Record, Mapping[str, str]], HookEvent]] = {
     "askonce": _askonce,
     "discourse": _discourse,
     "github": _github,
 }
 
 
-def _write(engine: Engine, event: Event) -> HookResponse:
+def _write(engine: Engine, event: HookEvent) -> HookResponse:
     for record in event.records:
         if isinstance(record, Damaged):
             raise AskonceError(str(record))

@@ -6,15 +6,7 @@ from pydantic import BaseModel, BeforeValidator, Discriminator, Field, StringCon
 
 from askonce.archive.rows import LONGEST_ID, LONGEST_TEXT, MOST_TAGS
 from askonce.data.formats.sources import LONGEST_NAME, LONGEST_URL
-from askonce.server.guard.limits import (
-    MAX_DOCUMENTS,
-    MAX_EMBEDDINGS,
-    MAX_POSTS,
-    MAX_RESULTS,
-    MAX_TEXT,
-    MAX_VOTES,
-    VISIBLE,
-)
+from askonce.server.guard import limits
 from askonce.server.schemas import closed, tolerant
 
 
@@ -30,15 +22,15 @@ _DATE = (
 _ADDRESS = r"^https?://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?([/?#][!-~]*)?$"
 PostId = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID)]
 PostText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
-Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
-NonEmptyText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
+Text = Annotated[str, StringConstraints(max_length=limits.MAX_TEXT)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1, max_length=limits.MAX_TEXT)]
 TagName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 WebAddress = Annotated[str, StringConstraints(pattern=_ADDRESS, max_length=LONGEST_URL)]
 Tags = Annotated[list[TagName], Field(max_length=MOST_TAGS)]
 Integer = BeforeValidator(_integer)
-Votes = Annotated[int, Field(ge=-MAX_VOTES, le=MAX_VOTES), Integer]
-Results = Annotated[int, Field(ge=1, le=MAX_RESULTS), Integer]
+Votes = Annotated[int, Field(ge=-limits.MAX_VOTES, le=limits.MAX_VOTES), Integer]
+Results = Annotated[int, Field(ge=1, le=limits.MAX_RESULTS), Integer]
 Positive = Annotated[int, Field(ge=1), Integer]
 Date = Annotated[str, StringConstraints(pattern=_DATE)]
 Kind = Literal["question", "answer"]
@@ -107,8 +99,8 @@ class PostsBody(BaseModel):
         links=[{"source": "q901", "target": "q002", "kind": "related"}],
     )
 
-    posts: list[PostBody] = Field(default=[], max_length=MAX_POSTS)
-    links: list[LinkBody] = Field(default=[], max_length=MAX_POSTS)
+    posts: list[PostBody] = Field(default=[], max_length=limits.MAX_POSTS)
+    links: list[LinkBody] = Field(default=[], max_length=limits.MAX_POSTS)
 
 
 def _one_or_many(value: object) -> str:
@@ -129,7 +121,7 @@ class IdsBody(BaseModel):
 
     model_config = closed(ids=["q901", "a902"])
 
-    ids: list[PostId] = Field(min_length=1, max_length=MAX_POSTS)
+    ids: list[PostId] = Field(min_length=1, max_length=limits.MAX_POSTS)
 
 
 class Draft(BaseModel):
@@ -148,7 +140,8 @@ class EmbeddingsRequest(BaseModel):
     model_config = tolerant(input=["my back wheel loses air"], model="askonce")
 
     input: (
-        NonEmptyText | Annotated[list[NonEmptyText], Field(min_length=1, max_length=MAX_EMBEDDINGS)]
+        NonEmptyText
+        | Annotated[list[NonEmptyText], Field(min_length=1, max_length=limits.MAX_EMBEDDINGS)]
     )
     model: Any = None
     encoding_format: Literal["float", "base64"] = "float"
@@ -176,8 +169,8 @@ class RerankRequest(BaseModel):
         return_documents=True,
     )
 
-    query: NonEmptyText = Field(json_schema_extra={"pattern": VISIBLE})
-    documents: list[Text | Document] = Field(min_length=1, max_length=MAX_DOCUMENTS)
+    query: NonEmptyText = Field(json_schema_extra={"pattern": limits.VISIBLE})
+    documents: list[Text | Document] = Field(min_length=1, max_length=limits.MAX_DOCUMENTS)
     top_n: Positive | None = None
     return_documents: bool = False
 

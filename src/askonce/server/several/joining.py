@@ -5,7 +5,7 @@ from typing import Literal, TypeVar
 
 from askonce.engine import SimilarQuestion
 
-Hit = TypeVar("Hit")
+AnyHit = TypeVar("AnyHit")
 JoinedBy = Literal["probability", "rank"]
 
 
@@ -23,7 +23,7 @@ def join_similar(
     return _join(similar, k, lambda hit: -(hit.duplicate_probability or 0.0)), "probability"
 
 
-def join_by_rank(hits: Mapping[str, Sequence[Hit]], k: int) -> list[tuple[str, Hit]]:
+def join_by_rank(hits: Mapping[str, Sequence[AnyHit]], k: int) -> list[tuple[str, AnyHit]]:
     """The first of each archive, then the second of each, and so on: the order of reciprocal ranks.
 
     Archives share no posts, so a sum of reciprocal ranks has one term, which falls with the rank.
@@ -32,8 +32,8 @@ def join_by_rank(hits: Mapping[str, Sequence[Hit]], k: int) -> list[tuple[str, H
 
 
 def _join(
-    hits: Mapping[str, Sequence[Hit]], k: int, key: Callable[[Hit], float]
-) -> list[tuple[str, Hit]]:
+    hits: Mapping[str, Sequence[AnyHit]], k: int, key: Callable[[AnyHit], float]
+) -> list[tuple[str, AnyHit]]:
     """Pinned hits first, then by the key, then by rank, then in the order of the archives."""
     ranked = [
         (not getattr(hit, "pinned", False), key(hit), rank, order, name, hit)

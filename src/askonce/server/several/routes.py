@@ -15,7 +15,7 @@ from askonce.engine.options import DEFAULT
 from askonce.errors import AskonceError, shorten
 from askonce.server.errors import RESPONSES
 from askonce.server.guard.lanes import RETRY
-from askonce.server.metrics import LabelledMetrics, Metrics, NotReady
+from askonce.server.metrics import LabelledMetrics, Metrics, UnservedArchive
 from askonce.server.routes.ask import Count, Question, elapsed_ms, required
 from askonce.server.routes.health import METRICS, PROMETHEUS
 from askonce.server.routes.page import render
@@ -97,7 +97,7 @@ def health_routes(members: Members, own: Metrics) -> APIRouter:
     async def metrics(request: Request) -> Response:
         """The metrics of the archives that the API key may read, with the label ``archive``."""
         shown = {
-            member.name: member.service.metrics if member.service else Metrics(NotReady())
+            member.name: member.service.metrics if member.service else Metrics(UnservedArchive())
             for member in readable(members.values(), request)
         }
         labelled = LabelledMetrics({"": own, **shown})

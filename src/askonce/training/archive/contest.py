@@ -20,16 +20,8 @@ from askonce.training.archive.candidates.encoders import (
 from askonce.training.archive.candidates.pair_model import TrainedPair, train_pair
 from askonce.training.archive.candidates.students import STUDENT
 from askonce.training.archive.candidates.task_training import TaskTraining
+from askonce.training.archive.selection import compare
 from askonce.training.archive.selection.calibrate import Calibrated, calibrate, weigh_votes
-from askonce.training.archive.selection.compare import (
-    EncoderComparison,
-    Selected,
-    Splits,
-    longest_list,
-    select_bm25,
-    select_pair,
-    while_typing,
-)
 from askonce.training.archive.selection.held_out import HeldOut
 from askonce.training.archive.tasks.pools import ArchiveTask
 
@@ -41,8 +33,8 @@ class TaskContest:
     run: TaskTraining
     task: ArchiveTask  # without posts that the teacher has not read
     reading: TeacherReading | None
-    splits: Splits
-    comparison: EncoderComparison
+    splits: compare.Splits
+    comparison: compare.EncoderComparison
     tried: list[TrainedEncoder] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -52,7 +44,9 @@ class TaskContest:
         reading = teacher.reading(run.task) if teacher else None
         task = teacher.known(run.task) if teacher and reading and reading.tried else run.task
         splits = {split: HeldOut.of(task, split) for split in ("dev", "test")}
-        comparison = EncoderComparison(splits, select_bm25(splits), task.labels == "titles")
+        comparison = compare.EncoderComparison(
+            splits, compare.select_bm25(splits), task.labels == "titles"
+        )
         return cls(run, task, reading, splits, comparison)
 
     def teach(self, model: str | None) -> None:
@@ -87,7 +81,9 @@ class TaskContest:
 
     def train_pair(self, run: TaskTraining) -> TrainedPair | None:
         with self._timed():
-            return train_pair(run, *longest_list(self.splits["dev"], self.comparison.selected))
+            return train_pair(
+                run, *compare.longest_list(self.splits["dev"], self.comparison.selected)
+            )
 
     def serving(self, archive: Snapshot, pair: TrainedPair | None = None) -> Serving:
         """What is best on dev of all that was tried so far."""
@@ -95,7 +91,7 @@ class TaskContest:
             selected = self.comparison.selected
             if pair is not None:
                 self.run.say(f"measuring {pair.ranker.name}")
-                selected = select_pair(self.splits, selected, pair.ranker)
+                selected = compare.select_pair(self.splits, selected, pair.ranker)
             calibrated = self._calibrate(selected)
             fast, selected = self._fast(selected)
             serving = Serving(
@@ -117,7 +113,7 @@ class TaskContest:
             )
         return self._with_teacher(replace(serving, seconds=round(self.seconds, 1)))
 
-    def _calibrate(self, selected: Selected) -> Calibrated:
+    def _calibrate(self, selected: compare.Selected) -> Calibrated:
         """Probabilities and floors of what serves.
 
         Of BM25 and words alone if the teacher had no time to read what is near enough questions.
@@ -126,7 +122,7 @@ class TaskContest:
         if self.task.asked.get("dev") or not task.asked.get("dev"):
             return calibrate(self.task, self.splits, selected)
         splits = {split: HeldOut.of(task, split) for split in ("dev", "test")}
-        return calibrate(task, splits, select_bm25(splits))
+        return calibrate(task, splits, compare.select_bm25(splits))
 
     def _with_teacher(self, serving: Serving) -> Serving:
         """Let a teacher that had no time to be compared read beside the starter in service."""
@@ -140,13 +136,13 @@ class TaskContest:
             self.tried.append(encoder)
             self.comparison.add(encode_posts(self.run, self.task, encoder))
 
-    def _fast(self, selected: Selected) -> tuple[str | None, Selected]:
+    def _fast(self, selected: compare.Selected) -> tuple[str | None, compare.Selected]:
         """A fast encoder in the space of the one that serves, and what is shown while typing."""
         fast = self._student(selected.encoder.location) if selected.encoder else None
         if fast is None:
             return None, selected
         location, coder = fast
-        typed = while_typing(self.splits, selected, coder)
+        typed = compare.while_typing(self.splits, selected, coder)
         return location, replace(selected, systems={**selected.systems, "while typing": typed})
 
     def _student(self, encoder: str) -> tuple[str, KeyEncoder] | None:
@@ -162,7 +158,7 @@ class TaskContest:
         return (f"{SENTENCE}{STARTER}", SentenceKeys(STARTER)) if teacher.starter else None
 
     def _history(
-        self, selected: Selected, pair: TrainedPair | None
+        self, selected: compare.Selected, pair: TrainedPair | None
     ) -> tuple[Mapping[str, object], ...]:
         """The epochs of the encoder that serves, else of the pair model."""
         encoder = selected.encoder.location if selected.encoder else None

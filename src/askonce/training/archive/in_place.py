@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, Snapshot
-from askonce.archive.desk.feedback import Judgement
+from askonce.archive.desk.feedback import WeightedLabel
 from askonce.data.formats.jsonl import read_objects, write_objects
 from askonce.data.formats.posts import read_posts, write_posts
 from askonce.errors import AskonceError
@@ -28,7 +28,6 @@ from askonce.ranking.manifest import (
     FOLDER,
     SENTENCE,
     Serving,
-    TaskName,
     current,
     new_folder,
     read_manifest,
@@ -47,7 +46,7 @@ from askonce.training.archive.run import (
     train_snapshot,
 )
 from askonce.training.events import Note, OnEvent, Phase
-from askonce.types import Link, Post
+from askonce.types import Link, Post, TaskName
 
 WORK, LOCK = ".training", ".training.lock"
 BEGUN, POSTS, FEEDBACK = "begun.json", "posts.jsonl", "feedback.jsonl"
@@ -134,7 +133,7 @@ def _begin_or_resume(
     begun = _Begun(archive.change, options.encoder is None and not _trained_before(home))
     posts = archive.snapshot()
     write_posts(work / POSTS, (*posts.questions.values(), *posts.answers.values(), *posts.links))
-    write_objects(work / FEEDBACK, map(asdict, posts.judgements))
+    write_objects(work / FEEDBACK, map(asdict, posts.weighted_labels))
     began = now.isoformat(timespec="seconds")
     text = json.dumps({"began": began, **asdict(begun), "options": settings})
     write_atomic(work / BEGUN, text)  # last: it marks the posts as complete
@@ -167,7 +166,7 @@ def _read_snapshot(name: str, work: Path) -> Snapshot:
     questions = {post.id: post for post in posts if post.kind == "question"}
     answers = {post.id: post for post in posts if post.kind == "answer"}
     links = tuple(record for record in records if isinstance(record, Link))
-    judgements = tuple(
-        Judgement(**x.values) for x in read_objects(work / FEEDBACK, may_be_empty=True)
+    weighted_labels = tuple(
+        WeightedLabel(**x.values) for x in read_objects(work / FEEDBACK, may_be_empty=True)
     )
-    return Snapshot(name, questions, answers, links, judgements)
+    return Snapshot(name, questions, answers, links, weighted_labels)

@@ -10,7 +10,7 @@ from askonce.errors import ConfigError, NotAnEncoder
 from askonce.key_encoders import SentenceKeys
 from askonce.models import MODELS
 from askonce.models.base import Encoder
-from askonce.ranking.manifest import SENTENCE, Serving, TaskName
+from askonce.ranking.manifest import SENTENCE, Serving
 from askonce.teachers import MINILM, STARTER, CachedTeacher, load_teacher
 from askonce.training.archive.candidates.task_training import Clock
 from askonce.training.archive.candidates.teaching import (
@@ -23,6 +23,7 @@ from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels
 from askonce.training.archive.tasks.pools import ArchiveTask, make_tasks
 from askonce.training.events import OnEvent, Phase
+from askonce.types import TaskName
 
 FIRST_QUESTIONS = 300  # of dev, to compare the starter with BM25 before training
 

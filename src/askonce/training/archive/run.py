@@ -11,7 +11,8 @@ from pathlib import Path
 
 from askonce.archive import Snapshot
 from askonce.errors import AskonceError
-from askonce.ranking.manifest import Manifest, Serving, TaskName
+from askonce.ranking.manifest import Manifest, Serving
+from askonce.training.archive.candidates import teaching
 from askonce.training.archive.candidates.recipes import DISTIL
 from askonce.training.archive.candidates.students import (
     STUDENT,
@@ -21,19 +22,11 @@ from askonce.training.archive.candidates.students import (
     student_texts,
 )
 from askonce.training.archive.candidates.task_training import Clock, TaskTraining
-from askonce.training.archive.candidates.teaching import (
-    ArchiveTeacher,
-    load_unread,
-    read_archive,
-    reading_order,
-    save_unread,
-    unlabelled,
-)
 from askonce.training.archive.candidates.words import ArchiveWords, learn_words
 from askonce.training.archive.contest import TaskContest
 from askonce.training.archive.preparing import Prepared, TrainOptions, prepare
 from askonce.training.events import OnEvent, Phase
-from askonce.types import utc_now
+from askonce.types import TaskName, utc_now
 
 WORDS = "words"
 READ_SHARE = 0.4  # of the time left, for a teacher to read posts
@@ -105,7 +98,7 @@ class _Taught:
     """What learnt from a teacher, or without one."""
 
     contests: Sequence[TaskContest]
-    teacher: ArchiveTeacher | None
+    teacher: teaching.ArchiveTeacher | None
     student: ArchiveStudent | None
 
     @property
@@ -128,7 +121,10 @@ class _Taught:
         if self.teacher is None and prepared.options.encoder is not None:
             return {}
         fast, archive = STUDENT if self.student is not None else None, prepared.archive
-        return {name: unlabelled(self.teacher, archive, name, fast) for name in prepared.missing}
+        return {
+            name: teaching.unlabelled(self.teacher, archive, name, fast)
+            for name in prepared.missing
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,18 +195,18 @@ class _Job:
         for name in (STUDENT, *self.prepared.tasks):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def _read(self, texts: Sequence[str], clock: Clock) -> ArchiveTeacher:
+    def _read(self, texts: Sequence[str], clock: Clock) -> teaching.ArchiveTeacher:
         """Let the teacher read; a run that resumes knows what the stopped one had read."""
         prepared, record = self.prepared, self.folder / UNREAD
         assert prepared.teacher is not None
         names = prepared.options.tasks
-        order = reading_order(prepared.tasks, prepared.archive, names, texts)
+        order = teaching.reading_order(prepared.tasks, prepared.archive, names, texts)
         if record.is_file():
-            return load_unread(record, prepared.teacher, order)
+            return teaching.load_unread(record, prepared.teacher, order)
         self.on_event(Phase(f"reading posts with {prepared.teacher.record.source}"))
         seconds = READ_SHARE * clock.left
-        teacher = read_archive(prepared.teacher, order, seconds, self.on_event)
-        save_unread(record, teacher)
+        teacher = teaching.read_archive(prepared.teacher, order, seconds, self.on_event)
+        teaching.save_unread(record, teacher)
         return teacher
 
     def _learn_words(self) -> ArchiveWords:

@@ -16,10 +16,15 @@ from askonce.config import as_dict
 from askonce.teachers.cache import VectorCache, cache_folder, text_key
 from askonce.teachers.teacher import OnProgress
 from askonce.training.checkpoint import load_weights
-from askonce.training.cross_encoder import BEST, CrossEncoder, CrossSettings, Pair, tune
+from askonce.training.cross_encoder import (
+    BEST,
+    CrossEncoder,
+    CrossSettings,
+    tune_cross_encoder,
+)
 from askonce.training.events import OnEvent, ignore
 from askonce.training.processes import core_seconds
-from askonce.types import Dataset, Pool
+from askonce.types import Dataset, Pool, TextPair
 
 TUNED = "tuned.safetensors"
 PURPOSE = "a cross-encoder as teacher"
@@ -52,17 +57,19 @@ class PairTeacher:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock"):  # other students of this teacher wait
             if not (folder / TUNED).is_file():
-                tune(encoder, self._dataset, self.config, self._watch, folder, self._on_event)
+                tune_cross_encoder(
+                    encoder, self._dataset, self.config, self._watch, folder, self._on_event
+                )
                 (folder / BEST).replace(folder / TUNED)
                 shutil.rmtree(folder / "checkpoint", ignore_errors=True)
             load_weights(folder / TUNED, encoder.model)
         return encoder
 
-    def seconds_per_pair(self, pairs: Sequence[Pair]) -> float:
+    def seconds_per_pair(self, pairs: Sequence[TextPair]) -> float:
         """Seconds of one core for scoring a pair like these, however busy the machine is."""
         return core_seconds(lambda: self._untuned.score(pairs)) / max(1, len(pairs))
 
-    def score(self, pairs: Sequence[Pair], on_progress: OnProgress | None = None) -> np.ndarray:
+    def score(self, pairs: Sequence[TextPair], on_progress: OnProgress | None = None) -> np.ndarray:
         """One score per pair (n,); what the cache lacks is read now and kept."""
         keys = [text_key(f"{query}\0{candidate}") for query, candidate in pairs]
         scores = self._scores.read(

@@ -19,19 +19,24 @@ from askonce.text.lexicon import Lexicon
 from askonce.training.cross_encoder import CrossSettings
 from askonce.training.distillation.adapted import AdaptedTeacher, open_teacher
 from askonce.training.distillation.beside import BesidePairTeacher, BesideTeacher
-from askonce.training.distillation.mined import with_mined
 from askonce.training.distillation.pair_teacher import PairTeacher
 from askonce.training.distillation.settings import (
     AdapterSettings,
     DistilSettings,
     PairDistilSettings,
 )
-from askonce.training.distillation.student import Texts, distil, first_words, start_as
-from askonce.training.distillation.texts import archive_posts, read_beside, texts_of
+from askonce.training.distillation.student import (
+    Distillation,
+    TeacherTexts,
+    first_words,
+    start_as,
+)
+from askonce.training.distillation.texts import archive_posts, read_beside, texts_of, with_mined
+from askonce.training.epochs import run_epochs
 from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import Beside, FineTuning, Outcome, fit, train
+from askonce.training.fine_tuning import train
 from askonce.training.prepare import every_post, start_from, untrained
-from askonce.training.processes import Processes
+from askonce.training.processes import ALONE, Processes
 from askonce.training.recipe import Recipe, TextSettings
 from askonce.types import Dataset
 
@@ -45,7 +50,7 @@ def distil_recipe(
     dataset: Dataset,
     folder: Path,
     on_event: OnEvent,
-    processes: Processes | None = None,
+    processes: Processes = ALONE,
 ) -> tuple[Ranker, BesideTeacher]:
     """A student that has learnt its teacher's space, and the teacher to tune it beside."""
     config = settings(DistilSettings, table, "distil.")
@@ -57,13 +62,13 @@ def distil_recipe(
     lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
     chosen = texts_of(archive_posts(dataset), config.texts, config.sentences, seed)
     read = read_beside(lexicon, teacher, chosen, on_event)
-    texts = Texts.split(read, config.held_out, seed)
+    texts = TeacherTexts.split(read, config.held_out, seed)
     vectors = first_words(texts.learnt, lexicon.vocabulary)
     options = {**recipe.options, **config.options}
     ranker = Ranker.create(recipe.model, lexicon, vectors, options, seed)
     if config.start == "starter":
         start_as(ranker, load_starter())
-    distil(ranker, texts, config, folder, seed, on_event, processes)
+    run_epochs(Distillation(ranker, texts, config, folder, seed, processes), on_event)
     beside = BesideTeacher(teacher, config.kl, config.cosine, recipe.train.scale)
     return start_from(recipe, folder), beside
 
@@ -91,27 +96,13 @@ def beside_cross_encoder(
     return with_mined(dataset, split, config.mined), BesidePairTeacher(teacher, config, on_event)
 
 
-def tune_student(
-    student: tuple[Ranker, Beside],
-    recipe: Recipe,
-    dataset: Dataset,
-    folder: Path,
-    on_event: OnEvent,
-    processes: Processes | None = None,
-) -> Outcome:
-    """Train a student of ``distil_recipe`` on the labels, beside its teacher."""
-    ranker, beside = student
-    learner = FineTuning(ranker, dataset, recipe, folder, processes or Processes(), beside)
-    return fit(learner, recipe.train, folder, on_event)
-
-
 def _teacher(
     recipe: Recipe,
     config: DistilSettings,
     dataset: Dataset,
     folder: Path,
     on_event: OnEvent,
-    processes: Processes | None,
+    processes: Processes,
 ) -> Teacher:
     if config.adapter is None:
         return open_teacher(config.teacher)

@@ -18,24 +18,23 @@ from askonce.teachers.starter import Starter
 from askonce.text.batch import Batch, TokenIds
 from askonce.text.vocabulary import UNK, Vocabulary
 from askonce.training.batches import shuffled, slices
-from askonce.training.checkpoint import Progress, Record
+from askonce.training.checkpoint import EpochRecord
 from askonce.training.distillation.beside import Bend, as_they_are
 from askonce.training.distillation.settings import DistilSettings
-from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
-from askonce.training.events import OnEvent, ignore
-from askonce.training.processes import Processes
+from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement
+from askonce.training.processes import ALONE, Processes
 
 MOST_HELD_OUT = 1_000
 
 
-class Texts(NamedTuple):
+class TeacherTexts(NamedTuple):
     """Texts with the teacher's vectors: to learn from, and held out to choose the epoch."""
 
     learnt: list[TokenIds]
     held_out: list[TokenIds]
 
     @classmethod
-    def split(cls, texts: Sequence[TokenIds], share: float, seed: int) -> "Texts":
+    def split(cls, texts: Sequence[TokenIds], share: float, seed: int) -> "TeacherTexts":
         """Hold this share out, at least one text."""
         order = np.random.default_rng(seed).permutation(len(texts)).tolist()
         size = int(np.clip(share * len(texts), 1, MOST_HELD_OUT))
@@ -80,33 +79,11 @@ def start_as(ranker: Ranker, starter: Starter) -> None:
         model.weights.fill_(1.0)
 
 
-def distil(
-    ranker: Ranker,
-    texts: Texts,
-    config: DistilSettings,
-    folder: Path,
-    seed: int = 1,
-    on_event: OnEvent = ignore,
-    processes: Processes | None = None,
-) -> Progress:
-    """Teach the ranker's encoder; the folder gets the ranker of the best epoch. Resumes."""
-    learner = Distillation(ranker, texts, config, folder, seed, processes)
-    return learn(learner, config, seed, on_event)
-
-
-def learn(
-    learner: "Distillation",
-    config: DistilSettings,
-    seed: int = 1,
-    on_event: OnEvent = ignore,
-    stop: Stop = lambda: False,
-) -> Progress:
-    settings = EpochSettings(config.epochs, config.patience, seed)
-    return run_epochs(learner, settings, learner.folder, on_event, stop)
-
-
 class Distillation(Learner[TokenIds]):
-    """Cosine to the teacher's vectors, and the similarities among the texts of a batch."""
+    """Cosine to the teacher's vectors, and the similarities among the texts of a batch.
+
+    The folder gets the ranker of the best epoch.
+    """
 
     name = "distil"
     unit = "texts"
@@ -114,14 +91,15 @@ class Distillation(Learner[TokenIds]):
     def __init__(
         self,
         ranker: Ranker,
-        texts: Texts,
+        texts: TeacherTexts,
         config: DistilSettings,
         folder: Path,
         seed: int,
-        processes: Processes | None = None,
+        processes: Processes = ALONE,
         bend: Bend = as_they_are,
     ) -> None:
-        self.module, self.processes, self.folder = ranker.model, processes or Processes(), folder
+        self.module, self.processes, self.folder = ranker.model, processes, folder
+        self.settings = EpochSettings(config.epochs, config.patience, seed)
         self._ranker, self._config, self._seed, self._bend = ranker, config, seed, bend
         self._texts, self._held_out = texts
         self.identity = as_dict(config) | {"seed": seed, "read": len(texts.learnt)}
@@ -165,7 +143,7 @@ class Distillation(Learner[TokenIds]):
         value = float(torch.cat(cosines).mean())
         return Measurement(value, {"cosine": value})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         self._ranker.card = {"distilled cosine": round(record["cosine"], 4)}
         self._ranker.save(self.folder)
 

@@ -1,15 +1,18 @@
-"""The texts that a student reads beside its teacher."""
+"""The texts that a student reads beside its teacher, and those that BM25 adds to pools."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from askonce.index.lexical import LexicalIndex
 from askonce.teachers.teacher import Teacher
 from askonce.text.batch import TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.training.events import OnEvent, Reading, ignore
-from askonce.types import Dataset, Post
+from askonce.training.sampling import UNLABELLED, Right, known_right, split_of
+from askonce.types import Dataset, Pool, Post, candidates
 
 SHORTEST, LONGEST = 3, 400  # words and characters of a sentence
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -61,3 +64,30 @@ def read_beside(
     vectors = teacher.encode(plain, lambda done, total: on_event(Reading(done, total)))  # (n, D)
     ids = lexicon.read(texts)
     return [one._replace(vector=vector) for one, vector in zip(ids, vectors, strict=True)]
+
+
+def with_mined(dataset: Dataset, split: str, count: int) -> Dataset:
+    """The dataset with up to ``count`` unlabelled texts more in each pool of the split.
+
+    They come from the other pools of the split, or from the corpus. Known right texts, copies of
+    them and texts of the pool itself are left out.
+    """
+    if count == 0:
+        return dataset
+    pools = split_of(dataset, split)
+    posts = {post.id: post for post in dataset.corpus or candidates(pools)}
+    index = LexicalIndex.of(posts.values(), dataset.tokeniser)
+    right = known_right(pools)
+
+    def longer(pool: Pool) -> Pool:
+        own = right[pool.query.id]
+        inside = Right(
+            own.ids | {post.id for post in pool.candidates},
+            own.texts | {post.text for post in pool.candidates},
+        )
+        hits = index.search(pool.query.text, count + len(inside.ids))
+        fresh = [posts[hit.id] for hit in hits if not inside.holds(posts[hit.id])][:count]
+        labels = (*pool.labels, *[UNLABELLED] * len(fresh))
+        return replace(pool, candidates=(*pool.candidates, *fresh), labels=labels, given=None)
+
+    return replace(dataset, splits={**dataset.splits, split: tuple(map(longer, pools))})

@@ -1,6 +1,5 @@
 """Pre-training of question encoders (Lei et al. 2016, section 4.2): generate titles from texts."""
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from askonce.models.question_encoders import QuestionEncoder
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training.batches import shuffled
-from askonce.training.checkpoint import Record
+from askonce.training.checkpoint import EpochRecord
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, Stop, run_epochs
 from askonce.training.events import OnEvent, ignore
 from askonce.training.pretraining.figures import (
@@ -25,13 +24,14 @@ from askonce.training.pretraining.figures import (
     TitleRanking,
 )
 from askonce.training.pretraining.pairs import pretraining_pairs
-from askonce.training.pretraining.plot import draw
-from askonce.training.processes import Processes
+from askonce.training.processes import ALONE, Processes
 from askonce.types import Dataset
 
 MODELS = ("rcnn", "lstm", "gru")  # section 4.2; the paper trains its CNN on labelled pairs only
 
-Pair = tuple[np.ndarray, np.ndarray]  # the words of a source text, and of the title to generate
+SourceAndTitle = tuple[
+    np.ndarray, np.ndarray
+]  # the words of a source text, and of the title to generate
 
 
 @dataclass(frozen=True)
@@ -55,24 +55,19 @@ def pretrain(
     settings: PretrainSettings,
     folder: Path,
     on_event: OnEvent = ignore,
-    processes: Processes | None = None,
+    processes: Processes = ALONE,
     stop: Stop = lambda: False,
-) -> list[Record]:
+) -> list[EpochRecord]:
     """Train the ranker's encoder to generate titles; an interrupted run resumes.
 
     The folder gets the ranker of the best epoch, with which fine-tuning starts,
-    ``pretraining.jsonl``, ``pretraining.png`` if matplotlib is installed, and
-    ``pretraining-checkpoint/``. Returns the history.
+    ``pretraining.jsonl`` and ``pretraining-checkpoint/``. Returns the history.
     """
-    learner = TitleGeneration(ranker, dataset, settings, folder, processes or Processes())
-    loop = EpochSettings(settings.epochs, settings.patience, settings.seed)
-    history = run_epochs(learner, loop, folder, on_event, stop).history
-    if learner.processes.global_rank == 0 and importlib.util.find_spec("matplotlib"):
-        draw({ranker.name: history}, folder / "pretraining.png")
-    return history
+    learner = TitleGeneration(ranker, dataset, settings, folder, processes)
+    return run_epochs(learner, on_event, stop).history
 
 
-class TitleGeneration(Learner[Pair]):
+class TitleGeneration(Learner[SourceAndTitle]):
     """Lowers the perplexity of titles, given a title or a body."""
 
     name, unit = "pretraining", "words"  # of titles
@@ -86,7 +81,8 @@ class TitleGeneration(Learner[Pair]):
         processes: Processes,
     ) -> None:
         encoder = pretrainable(ranker)
-        self._ranker, self._settings, self._folder = ranker, settings, folder
+        self._ranker, self._options, self.folder = ranker, settings, folder
+        self.settings = EpochSettings(settings.epochs, settings.patience, settings.seed)
         self.processes, self._dataset_name = processes, dataset.name
         pairs = pretraining_pairs(dataset, settings.seed)
         words = KnownWords(ranker.lexicon, encoder.config.body_words)
@@ -109,22 +105,22 @@ class TitleGeneration(Learner[Pair]):
             "model": as_dict(encoder.config),
         }
 
-    def batches(self, epoch: int) -> Sequence[Sequence[Pair]]:
+    def batches(self, epoch: int) -> Sequence[Sequence[SourceAndTitle]]:
         """Two batches for each batch of examples: their titles, then their bodies."""
-        size = self._settings.batch_size * self.processes.world_size
+        size = self._options.batch_size * self.processes.world_size
         examples = shuffled(
-            self._train, size, lambda example: len(example.body), (self._settings.seed, epoch)
+            self._train, size, lambda example: len(example.body), (self._options.seed, epoch)
         )
         return [pairs for batch in examples for pairs in contexts(batch)]
 
-    def step(self, own: Sequence[Pair], batch: Sequence[Pair]) -> Loss:
+    def step(self, own: Sequence[SourceAndTitle], batch: Sequence[SourceAndTitle]) -> Loss:
         """Σ -ln p of the words of each title, in the mean over titles, and the penalty."""
         sources, titles = zip(*own, strict=True)
         nll = self.module(self._view(sources), self._view(titles))
         loss = nll / len(batch)
         if self.processes.global_rank == 0:
             norms = torch.stack([weight.norm() for weight in self._weights])
-            loss = loss + self._settings.l2 * norms.sum()
+            loss = loss + self._options.l2 * norms.sum()
         words = sum(len(title) + 1 for title in titles)  # and the end of each
         return Loss(loss, float(nll.detach()), words)
 
@@ -134,14 +130,14 @@ class TitleGeneration(Learner[Pair]):
         dev = self._dev.metrics(self.module.encoder)
         return Measurement(dev["MRR"], {**figures, "dev": dev})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         self._ranker.card = {
             "pre-trained on": self._dataset_name,
             "epoch": record["epoch"],
             "held-out perplexity": round(record["perplexity"], 2),
             "dev MRR of titles": round(record["dev"]["MRR"], 4),
         }
-        self._ranker.save(self._folder)
+        self._ranker.save(self.folder)
 
     def _view(self, texts: Sequence[np.ndarray]) -> View:
         return View.of(texts).to(self.processes.device)
@@ -156,7 +152,7 @@ def pretrainable(ranker: Ranker) -> QuestionEncoder:
     return ranker.model
 
 
-def contexts(batch: Sequence[EncodedExample]) -> list[list[Pair]]:
+def contexts(batch: Sequence[EncodedExample]) -> list[list[SourceAndTitle]]:
     """The titles with their targets, then the bodies with theirs, where there are any."""
     sides = ([(example[side], example.target) for example in batch] for side in (0, 1))
     pairs = ([pair for pair in side if len(pair[0])] for side in sides)

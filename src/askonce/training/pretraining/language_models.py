@@ -22,11 +22,11 @@ from askonce.models.language_model import (
 from askonce.ranker import Ranker
 from askonce.text.batch import View
 from askonce.training.batches import shuffled, slices
-from askonce.training.checkpoint import Record, load_weights, save_weights
+from askonce.training.checkpoint import EpochRecord, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, Phase, ignore
 from askonce.training.fine_tuning import OPTIMISERS, halved
-from askonce.training.processes import Processes
+from askonce.training.processes import ALONE, Processes
 from askonce.training.sampling import split_of
 from askonce.types import Dataset, Post, candidates
 
@@ -60,8 +60,8 @@ def pretrain_language_models(
     settings: LanguageModelSettings,
     folder: Path,
     on_event: OnEvent = ignore,
-    processes: Processes | None = None,
-) -> list[Record]:
+    processes: Processes = ALONE,
+) -> list[EpochRecord]:
     """Train language models of queries and of candidates, without any label.
 
     The folder gets the ranker, from which fine-tuning starts, and for each side the history, a
@@ -70,7 +70,6 @@ def pretrain_language_models(
     """
     if not isinstance(ranker.model, LanguageModelReader):
         raise ConfigError(f"{ranker.name!r} has no language models to train; cabin and elmo have")
-    processes = processes or Processes()
     texts = texts_to_read(dataset, settings.split or dataset.train)
     learners = []
     for side in SIDES:
@@ -78,11 +77,10 @@ def pretrain_language_models(
         learners.append(LanguageModelling(ranker, ids, settings, side, folder, processes))
     # here too, so that models that do not fit fail before any work
     ranker.model.load_language_models(*(learner.module for learner in learners))
-    loop = EpochSettings(settings.epochs, settings.patience, settings.seed, settings.clip)
-    history: list[Record] = []
+    history: list[EpochRecord] = []
     for learner in learners:
         on_event(Phase(learner.name))
-        history += run_epochs(learner, loop, folder, on_event).history
+        history += run_epochs(learner, on_event).history
     ranker.model.load_language_models(*(learner.best() for learner in learners))
     ranker.card = {"dataset": dataset.name, "pre-trained": "language models", **_best(history)}
     if processes.global_rank == 0:
@@ -138,7 +136,10 @@ class LanguageModelling(Learner[np.ndarray]):
         processes: Processes,
     ) -> None:
         self.name, self.processes = f"{side}-language-model", processes
-        self._settings, self._side = settings, side
+        self._options, self._side, self.folder = settings, side, folder
+        self.settings = EpochSettings(
+            settings.epochs, settings.patience, settings.seed, settings.clip
+        )
         self._best = folder / f"{self.name}.safetensors"
         self._train, self._held_out = split_texts(texts, settings.held_out, settings.seed)
         config, vectors = ranker.model.config, ranker.model.get_parameter("words.weight")
@@ -155,11 +156,11 @@ class LanguageModelling(Learner[np.ndarray]):
         }
 
     def batches(self, epoch: int) -> Sequence[Sequence[np.ndarray]]:
-        size = self._settings.batch_size * self.processes.world_size
-        return shuffled(self._train, size, len, (self._settings.seed, epoch))
+        size = self._options.batch_size * self.processes.world_size
+        return shuffled(self._train, size, len, (self._options.seed, epoch))
 
     def rate(self, epoch: int, step: int) -> float:
-        return halved(self._settings.rate, epoch, self._settings.halve_every)
+        return halved(self._options.rate, epoch, self._options.halve_every)
 
     def step(self, own: Sequence[np.ndarray], batch: Sequence[np.ndarray]) -> Loss:
         """-ln p of both directions, in the mean over the words of the batch."""
@@ -172,7 +173,7 @@ class LanguageModelling(Learner[np.ndarray]):
         """Perplexity of held-out texts in each direction; the geometric mean decides."""
         losses = [
             self._losses(batch)
-            for batch in slices(sorted(self._held_out, key=len), self._settings.batch_size)
+            for batch in slices(sorted(self._held_out, key=len), self._options.batch_size)
         ]
         words = sum(batch.words for batch in losses)
         rightward = perplexity(sum(float(batch.forward) for batch in losses), words)
@@ -180,7 +181,7 @@ class LanguageModelling(Learner[np.ndarray]):
         figures = {"rightward_perplexity": rightward, "leftward_perplexity": leftward}
         return Measurement(1 / math.sqrt(rightward * leftward), {"side": self._side, **figures})
 
-    def save(self, record: Record) -> None:
+    def save(self, record: EpochRecord) -> None:
         """Save the recurrence, which is all that CABIN takes over."""
         save_weights(self._best, self.module.recurrence)
 
@@ -192,7 +193,7 @@ class LanguageModelling(Learner[np.ndarray]):
         return self.module.losses(View.of(texts).to(self.processes.device))
 
 
-def _best(history: Sequence[Record]) -> dict[str, str]:
+def _best(history: Sequence[EpochRecord]) -> dict[str, str]:
     """The lowest held-out perplexities of each side, for the model card."""
     best = {}
     for side in SIDES:

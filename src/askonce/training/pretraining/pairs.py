@@ -20,7 +20,7 @@ class TitleExample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pairs:
+class TitleExamples:
     """Examples for training, and held-out ones whose questions are in no training example."""
 
     train: list[TitleExample]
@@ -32,7 +32,7 @@ class _Source(NamedTuple):
     example: TitleExample
 
 
-def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
+def pretraining_pairs(dataset: Dataset, seed: int = 1) -> TitleExamples:
     """The examples of a dataset.
 
     Each question with a title and a body is one; so is each training question with a right answer
@@ -59,7 +59,7 @@ def pretraining_pairs(dataset: Dataset, seed: int = 1) -> Pairs:
         raise AskonceError(
             f"all questions of {dataset.name!r} have the same title; nothing to train on"
         )
-    return Pairs(train, [source.example for source in heldout])
+    return TitleExamples(train, [source.example for source in heldout])
 
 
 def _own(dataset: Dataset) -> Iterator[_Source]:

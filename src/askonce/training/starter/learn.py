@@ -15,10 +15,10 @@ from askonce.errors import AskonceError
 from askonce.teachers.starter import Starter, WordParts, quantise
 from askonce.text.tokenise import tokenise
 from askonce.training.batches import slices
-from askonce.training.checkpoint import Record, load_weights, save_weights
+from askonce.training.checkpoint import EpochRecord, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, Phase, ignore
-from askonce.training.processes import Processes
+from askonce.training.processes import ALONE
 
 MATRIX = 5.0  # weight of the similarity matrix beside the cosine
 SENTENCE_WORDS = 3  # a shorter text is no sentence, and does not decide the epoch
@@ -44,7 +44,7 @@ def learn_starter(
     vectors: np.ndarray,  # (n, D), the teacher's
     settings: StarterSettings,
     on_event: OnEvent = ignore,
-) -> tuple[Starter, Record]:
+) -> tuple[Starter, EpochRecord]:
     """A starter of these texts, and the record of its best epoch."""
     on_event(Phase("counting words"))
     tokens = [tokenise(text) for text in texts]
@@ -55,8 +55,7 @@ def learn_starter(
     on_event(Phase(f"teaching {len(words)} words from {len(bags)} texts"))
     with tempfile.TemporaryDirectory() as folder:
         learner = StarterLearning(module, bags, settings, Path(folder))
-        run = EpochSettings(settings.epochs, settings.patience, settings.seed)
-        progress = run_epochs(learner, run, Path(folder), on_event)
+        progress = run_epochs(learner, on_event)
         load_weights(Path(folder) / BEST, module)
     table = module.words.weight.detach().numpy()  # (V, E)
     norms = np.linalg.norm(table, axis=1)
@@ -164,20 +163,21 @@ class StarterLearning(Learner[int]):
     ) -> None:
         self.module: StarterSum = module
         self.optimizer = torch.optim.SparseAdam(list(module.parameters()), lr=settings.rate)
-        self.processes = Processes()
+        self.processes, self.folder = ALONE, folder
+        self.settings = EpochSettings(settings.epochs, settings.patience, settings.seed)
         self.identity = {"texts": len(bags), "settings": repr(settings)}
-        self._bags, self._settings, self._folder = bags, settings, folder
+        self._bags, self._options = bags, settings
         sentences = np.flatnonzero(np.diff(bags.starts) >= SENTENCE_WORDS)
         rng = np.random.default_rng(settings.seed)
         self._dev = rng.permutation(sentences)[: min(settings.dev, len(sentences) // 5)]
         self._train = np.setdiff1d(np.arange(len(bags)), self._dev)
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        rng = np.random.default_rng((self._settings.seed, epoch))
-        return slices(rng.permutation(self._train).tolist(), self._settings.batch_size)
+        rng = np.random.default_rng((self._options.seed, epoch))
+        return slices(rng.permutation(self._train).tolist(), self._options.batch_size)
 
     def rate(self, epoch: int, step: int) -> float:
-        return self._settings.rate * (1 - (epoch - 1) / self._settings.epochs)
+        return self._options.rate * (1 - (epoch - 1) / self._options.epochs)
 
     def step(self, own: Sequence[int], batch: Sequence[int]) -> Loss:
         cosine, matrix = self._losses(own)
@@ -186,14 +186,14 @@ class StarterLearning(Learner[int]):
 
     def measure(self) -> Measurement:
         with torch.inference_mode():
-            dev = slices(self._dev.tolist(), self._settings.batch_size)
+            dev = slices(self._dev.tolist(), self._options.batch_size)
             parts = [self._losses(part) for part in dev]
         cosine, matrix = torch.tensor(parts).mean(0).tolist()
         figures = {"cosine": 1 - cosine, "matrix": matrix}
         return Measurement(-(cosine + MATRIX * matrix), {"dev": figures})
 
-    def save(self, record: Record) -> None:
-        save_weights(self._folder / BEST, self.module)
+    def save(self, record: EpochRecord) -> None:
+        save_weights(self.folder / BEST, self.module)
 
     def _losses(self, texts: Sequence[int]) -> tuple[Tensor, Tensor]:
         rows, factors, starts, vectors = self._bags.batch(texts)

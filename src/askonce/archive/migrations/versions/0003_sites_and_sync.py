@@ -3,7 +3,7 @@
 from alembic.operations import Operations
 from sqlalchemy import BigInteger, Column, Text
 
-from askonce.archive.database import Name
+from askonce.archive.database import NameType
 
 revision = "0003"
 down_revision = "0002"
@@ -14,12 +14,12 @@ def upgrade(op: Operations) -> None:
         op.add_column("posts", Column(name, Text))
     op.create_table(
         "synced",
-        Column("source", Name, primary_key=True),
-        Column("id", Name, primary_key=True),
+        Column("source", NameType, primary_key=True),
+        Column("id", NameType, primary_key=True),
         Column("seen", BigInteger, nullable=False),
     )
     op.create_table(
         "positions",
-        Column("name", Name, primary_key=True),
+        Column("name", NameType, primary_key=True),
         Column("value", Text, nullable=False),
     )

@@ -5,18 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from askonce.bench.report import inside
 from askonce.bench.report.blocks import Block, Plot, Strip, Strips, common_scale
 from askonce.bench.report.charts import Axis, LineChart, Series
 from askonce.bench.report.figures import add_figure
-from askonce.bench.report.inside import (
-    EXAMPLES,
-    Scene,
-    ranker_of,
-    recipe_of,
-    results_of,
-    right_answer,
-    scenes,
-)
 from askonce.bench.report.results import Result
 from askonce.models.question_encoders import Field
 from askonce.models.rcnn import RCNN
@@ -28,14 +20,14 @@ NAMES = {"own forget gate": "f", "partner's forget gate": "f*", "own output gate
 SIDES = {"query": "question", "candidate": "right answer"}
 
 
-@add_figure("gates-ctrn", lambda store: scenes(store, "ctrn"))
-def ctrn_gates(scene: Scene) -> list[Block]:
+@add_figure("gates-ctrn", lambda store: inside.scenes(store, "ctrn"))
+def ctrn_gates(scene: inside.Scene) -> list[Block]:
     return [_strips(scene, result, ranker) for result, ranker in scene.opened("ctrn")]
 
 
-def _strips(scene: Scene, result: Result, ranker: Ranker) -> Block:
+def _strips(scene: inside.Scene, result: Result, ranker: Ranker) -> Block:
     groups = [
-        (f"{n}", ctrn_strips(ranker, pool.query, right_answer(pool)))
+        (f"{n}", ctrn_strips(ranker, pool.query, inside.right_answer(pool)))
         for n, pool in enumerate(scene.examples(SHOWN), start=1)
     ]
     scale = common_scale(groups)
@@ -43,7 +35,7 @@ def _strips(scene: Scene, result: Result, ranker: Ranker) -> Block:
     about = (
         f"Gates of {result.model}, as means over their components: f forgets the previous state, "
         "f* is the forget gate borrowed from the partner text, o is the output gate. Pale to dark: "
-        f"{ranges}. {EXAMPLES}"
+        f"{ranges}. {inside.EXAMPLES}"
     )
     return Strips(f"Gates of CTRN: {scene.name}", about, groups, scale, quotes=scene.name)
 
@@ -70,9 +62,9 @@ BATCH = 50
 MIN_TEXTS = 20  # that reach a position, for a mean to be drawn
 
 
-@add_figure("gates-rcnn", lambda store: scenes(store, "rcnn"))
-def rcnn_gates(scene: Scene) -> list[Block]:
-    learned = [r for r in results_of(scene.table, "rcnn") if gate_of(r) != "constant"]
+@add_figure("gates-rcnn", lambda store: inside.scenes(store, "rcnn"))
+def rcnn_gates(scene: inside.Scene) -> list[Block]:
+    learned = [r for r in inside.results_of(scene.table, "rcnn") if gate_of(r) != "constant"]
     scalar = [result for result in learned if gate_of(result) == "scalar"]
     blocks = [_words(scene, result) for result in (scalar or learned)[:1]]
     blocks += [_by_position(scene, result) for result in learned[:1]]
@@ -80,11 +72,11 @@ def rcnn_gates(scene: Scene) -> list[Block]:
 
 
 def gate_of(result: Result) -> str:
-    return recipe_of(result)["options"].get("gate", "vector")
+    return inside.stored_recipe(result)["options"].get("gate", "vector")
 
 
-def _words(scene: Scene, result: Result) -> Block | None:
-    if (ranker := ranker_of(result)) is None:
+def _words(scene: inside.Scene, result: Result) -> Block | None:
+    if (ranker := inside.ranker_of(result)) is None:
         return None
     groups = [
         (f"{n}", rcnn_strips(ranker, pool.query))
@@ -111,8 +103,8 @@ def rcnn_strips(ranker: Ranker, post: Post) -> list[Strip]:
     ]
 
 
-def _by_position(scene: Scene, result: Result) -> Block | None:
-    if (ranker := ranker_of(result)) is None:
+def _by_position(scene: inside.Scene, result: Result) -> Block | None:
+    if (ranker := inside.ranker_of(result)) is None:
         return None
     pools = [*dev_pools(scene), *scene.pools]
     posts = {post.id: post for pool in pools for post in (pool.query, *pool.candidates)}
@@ -156,7 +148,7 @@ def position_means(
     return mean, most, counts
 
 
-def dev_pools(scene: Scene) -> Sequence[Pool]:
+def dev_pools(scene: inside.Scene) -> Sequence[Pool]:
     """The questions of dev, or of test if there is no dev."""
     return scene.dataset.splits.get(scene.dataset.dev) or scene.pools
 

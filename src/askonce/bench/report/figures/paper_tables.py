@@ -1,12 +1,13 @@
-"""The papers' tables with our rows beside, and whether ours stand in the same order."""
+"""The papers' tables with our rows beside, all published numbers, and SemEval's own protocol."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from askonce.bench.report.blocks import Block, Table
-from askonce.bench.report.figures import add_figure
+from askonce.bench.report.figures import FIGURES, add_figure
 from askonce.bench.report.published import PublishedTable, plain_name, published_tables
 from askonce.bench.report.results import Result, ResultTable, tables
+from askonce.bench.store import Store
 from askonce.evaluation import order_agreement
 
 LEAST = 4  # rows of a paper that make an order
@@ -26,7 +27,7 @@ ORDER = (
 )
 
 
-class Number(NamedTuple):
+class PaperNumber(NamedTuple):
     """One row of a paper's table."""
 
     name: str
@@ -56,9 +57,9 @@ def paper_tables(table: ResultTable) -> list[Block]:
     return blocks
 
 
-def _by_paper(table: ResultTable) -> dict[str, list[Number]]:
+def _by_paper(table: ResultTable) -> dict[str, list[PaperNumber]]:
     """What the papers print on these questions, by paper, table, training set and metric."""
-    numbers: dict[str, list[Number]] = {}
+    numbers: dict[str, list[PaperNumber]] = {}
     for part in published_tables():
         if part.dataset == table.dataset and part.protocol in (None, table.results[0].protocol):
             metric = table.metric if table.metric in part.metrics else part.metrics[-1]
@@ -68,30 +69,30 @@ def _by_paper(table: ResultTable) -> dict[str, list[Number]]:
     return numbers
 
 
-def _numbers(part: PublishedTable, metric: str) -> Iterator[Number]:
+def _numbers(part: PublishedTable, metric: str) -> Iterator[PaperNumber]:
     column = part.metrics.index(metric)
     for name, values in (*part.rows.items(), *part.cited.items()):
-        yield Number(name, values[column], metric, part)
+        yield PaperNumber(name, values[column], metric, part)
 
 
-def _ours(number: Number, results: Results) -> Result | None:
+def _ours(number: PaperNumber, results: Results) -> Result | None:
     """Of several rows of a model the one whose conditions are most like the paper's."""
-    conditions, named = number.part.conditions, results.get(number.name, ())
-    return min(named, key=lambda result: len(conditions.unlike(result.conditions)), default=None)
+    named = results.get(number.name, ())
+    return min(named, key=lambda result: len(number.part.unlike(result.conditions)), default=None)
 
 
-def _row(number: Number, results: Results) -> list[str]:
+def _row(number: PaperNumber, results: Results) -> list[str]:
     result = _ours(number, results)
     if result is None:
         missing = "cited only" if number.name in number.part.cited else "not run"
         return [number.name, f"{number.value:.3f}", missing, "–", "–"]
     estimate = result.estimates[number.metric]
     mark = " ▼" if number.value - estimate.mean > FAR else ""
-    unlike = ", ".join(number.part.conditions.unlike(result.conditions)) or "–"
+    unlike = ", ".join(number.part.unlike(result.conditions)) or "–"
     return [result.model, f"{number.value:.3f}", f"{estimate}{mark}", str(result.seeds), unlike]
 
 
-def _order(heading: str, numbers: Sequence[Number], results: Results) -> list[list[str]]:
+def _order(heading: str, numbers: Sequence[PaperNumber], results: Results) -> list[list[str]]:
     """How far our rows stand in the order of this paper."""
     published, values = {}, {}
     for number in numbers:
@@ -105,3 +106,76 @@ def _order(heading: str, numbers: Sequence[Number], results: Results) -> list[li
     low, high = agreement.interval.low, agreement.interval.high
     tau = f"{agreement.tau:.2f} [{low:.2f}–{high:.2f}]"
     return [[heading, str(len(published)), tau, f"{agreement.p:.3f}"]]
+
+
+PUBLISHED_HEADER = (
+    "model",
+    "source",
+    "dataset",
+    "test pairs",
+    "protocol",
+    "trained on",
+    "features",
+    "values",
+)
+ABOUT_PUBLISHED = (
+    "As the papers print them; a dash is a condition that the paper does not state or that does "
+    "not matter to the row. Beside a row of ours a number stands in brackets if any condition "
+    "differs. A system that is not named as a row of ours is cited only, and was not run."
+)
+
+
+@FIGURES.add("published-numbers")
+def published_numbers(store: Store) -> list[Block]:
+    datasets = set(store.datasets())
+    rows = [
+        [model, *_conditions(table), _values(table, values)]
+        for table in published_tables()
+        if datasets & {table.dataset, *table.beside}
+        for model, values in (*table.rows.items(), *table.cited.items())
+    ]
+    return [Table("Published numbers", ABOUT_PUBLISHED, PUBLISHED_HEADER, rows)] if rows else []
+
+
+def _conditions(table: PublishedTable) -> list[str]:
+    pairs = "–" if table.test_pairs is None else f"{table.test_pairs:,}"
+    weights = f", from {table.weights}" if table.weights else ""
+    features = "–" if table.features is None else " ".join(sorted(table.features)) or "none"
+    trained = f"{table.train or '–'}{weights}"
+    return [table.source, table.dataset, pairs, table.protocol or "–", trained, features]
+
+
+def _values(table: PublishedTable, values: tuple[float, ...]) -> str:
+    named = zip(table.metrics, values, strict=True)
+    return ", ".join(f"{metric} {value:.3f}" for metric, value in named)
+
+
+OFFICIAL_METRICS = ("MAP", "MRR")
+ABOUT_OFFICIAL = (
+    "Means over the questions with a right candidate, as in the other tables, and over all "
+    "questions, of which the others count as zero: so does the task's official scorer."
+)
+
+
+@add_figure("official-protocol", tables)
+def official_protocol(table: ResultTable) -> Block | None:
+    every = _questions(table)
+    if not table.dataset.startswith("semeval") or every is None:
+        return None
+    counted = table.results[0].queries
+    header = ["model", *(f"{m}, {n} questions" for m in OFFICIAL_METRICS for n in (counted, every))]
+    shares = (1.0, counted / every)
+    rows = [
+        [
+            one.model,
+            *(f"{one.mean(metric) * part:.3f}" for metric in OFFICIAL_METRICS for part in shares),
+        ]
+        for one in table.results
+    ]
+    return Table(f"Official protocol: {table.dataset} {table.split}", ABOUT_OFFICIAL, header, rows)
+
+
+def _questions(table: ResultTable) -> int | None:
+    """All questions of the split, from the stored size of the data."""
+    splits = table.results[0].first.settings.get("data", {})
+    return int(splits[table.split][0]) if table.split in splits else None

@@ -8,7 +8,14 @@ from scipy.stats import rankdata
 
 from askonce.bench.report.blocks import Block, Cell, Span, Table
 from askonce.bench.report.figures import FIGURES, add_figure
-from askonce.bench.report.inside import Scene, best_first, model_of, rankings, scenes, shortened
+from askonce.bench.report.inside import (
+    Scene,
+    best_rows_first,
+    model_of,
+    rankings,
+    scenes,
+    shortened,
+)
 from askonce.bench.report.results import Result, ResultTable, last_tables, tables
 from askonce.bench.store import Store
 from askonce.types import Pool
@@ -87,7 +94,7 @@ def top_answers(scene: Scene) -> Block | None:
 def best_two(scene: Scene) -> tuple[Result, Result] | None:
     """The best trained row, and the best of the other models."""
     trained = [result for result in scene.table.results if result.kind == "trained"]
-    ordered = best_first(trained, scene.table.metric)
+    ordered = best_rows_first(trained, scene.table.metric)
     other = next((r for r in ordered if model_of(r) != model_of(ordered[0])), None)
     return None if other is None else (ordered[0], other)
 
@@ -145,7 +152,7 @@ def _count(value: int | None) -> str:
 
 
 def _failures(scene: Scene) -> Block:
-    result = best_first(scene.table.results, scene.table.metric)[0]
+    result = best_rows_first(scene.table.results, scene.table.metric)[0]
     reciprocal_ranks = result.first.values(result.split, "MRR")
     pools = sorted(scene.pools, key=lambda pool: reciprocal_ranks[pool.query.id])[:SHOWN]
     ranked = rankings(result, [pool.query.id for pool in pools])

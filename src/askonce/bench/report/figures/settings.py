@@ -120,7 +120,7 @@ def _paper_gain(full: Variant, other: Variant) -> str:
 
 ENCODERS = ("cnn", "lstm", "gru", "rcnn")
 ENCODER_METRICS = ("MAP", "MRR", "P@1", "P@5")
-Key = tuple[str, ...]
+VariantKey = tuple[str, ...]
 POOLING = (
     "Mean ± standard deviation over seeds on test; after tables 2 and 4 of Lei et al. (NAACL "
     "2016). * pre-training changes the MAP of this model and pooling significantly, † its MAP is "
@@ -159,7 +159,7 @@ def pooling_pretraining(table: ResultTable) -> Block | None:
     return Table(title, POOLING, POOLING_HEADER, rows) if rows else None
 
 
-def _marks(results: dict[Key, Result], key: Key) -> str:
+def _marks(results: dict[VariantKey, Result], key: VariantKey) -> str:
     result, (model, pooling, pretrained) = results[key], key
     without = results.get((model, pooling, "no"))
     others = [
@@ -189,23 +189,23 @@ def title_body(table: ResultTable) -> Block | None:
     return Table(f"Title and body: {table.dataset}", TITLES, TITLES_HEADER, rows) if rows else None
 
 
-def _titles_key(variant: Variant) -> Key:
+def _titles_key(variant: Variant) -> VariantKey:
     options = variant.options
     return variant.model, options["pooling"], variant.pretrained, options["fields"]
 
 
 def _encoders(
-    table: ResultTable, key: Callable[[Variant], Key], *settings: str
-) -> dict[Key, Result]:
+    table: ResultTable, key: Callable[[Variant], VariantKey], *settings: str
+) -> dict[VariantKey, Result]:
     """Question encoders that change only these settings and pre-training, by a key."""
-    by_key: dict[Key, Result] = {}
+    by_key: dict[VariantKey, Result] = {}
     for variant in variants(table):
         if variant.model in ENCODERS and variant.only_changes("pretrain", *settings):
             by_key.setdefault(key(variant), variant.result)
     return dict(sorted(by_key.items(), key=lambda item: (ENCODERS.index(item[0][0]), item[0])))
 
 
-def _count_prefix(keys: Iterable[Key], prefix: Key) -> int:
+def _count_prefix(keys: Iterable[VariantKey], prefix: VariantKey) -> int:
     return sum(key[: len(prefix)] == prefix for key in keys)
 
 

@@ -4,23 +4,10 @@ from collections.abc import Sequence
 
 import torch
 
+from askonce.bench.report import inside
 from askonce.bench.report.blocks import Block, Cell, Plot, Span, Strip, Strips, Table
 from askonce.bench.report.charts import HeatMap
 from askonce.bench.report.figures import add_figure
-from askonce.bench.report.inside import (
-    ATTENTIVE,
-    EXAMPLES,
-    Scene,
-    answer_weights,
-    best_first,
-    ranker_of,
-    rankings,
-    recipe_of,
-    results_of,
-    right_answer,
-    scenes,
-    shortened,
-)
 from askonce.bench.report.results import Result
 from askonce.models.rivals.words.attentive_pooling import AttentivePoolingMatcher
 from askonce.models.rivals.words.compare_aggregate import CompareAggregate
@@ -33,27 +20,27 @@ MAP_WORDS = 45  # columns of a heat map
 ABOUT = (
     "A right answer; the darker a word, the more the row attends to it. The greatest weight of an "
     "answer is darkest. For compare-aggregate it is how strongly a word matches what it attends to "
-    f"in the question. {EXAMPLES}"
+    f"in the question. {inside.EXAMPLES}"
 )
 
 
-@add_figure("attention", lambda store: scenes(store, *ATTENTIVE))
-def attention(scene: Scene) -> list[Block]:
-    rankers = {result.model: ranker for result, ranker in scene.opened(*ATTENTIVE)}
+@add_figure("attention", lambda store: inside.scenes(store, *inside.ATTENTIVE))
+def attention(scene: inside.Scene) -> list[Block]:
+    rankers = {result.model: ranker for result, ranker in scene.opened(*inside.ATTENTIVE)}
     pools = scene.examples(SHOWN)
     if not rankers or not pools:
         return []
     groups = [
         (
-            shortened(pool.query.text, QUESTION_WORDS),
+            inside.shortened(pool.query.text, QUESTION_WORDS),
             [
-                Strip(name, *answer_weights(ranker, pool.query, right_answer(pool)))
+                Strip(name, *inside.answer_weights(ranker, pool.query, inside.right_answer(pool)))
                 for name, ranker in rankers.items()
             ],
         )
         for pool in pools
     ]
-    by_length = sorted(pools, key=lambda pool: len(right_answer(pool).text))
+    by_length = sorted(pools, key=lambda pool: len(inside.right_answer(pool).text))
     median = by_length[len(by_length) // 2]
     maps = [_map(scene, name, ranker, median) for name, ranker in rankers.items()]
     strips = Strips(f"Attention: {scene.name}", ABOUT, groups, quotes=scene.name)
@@ -70,8 +57,8 @@ def word_pairs(ranker: Ranker, question: Post, answer: Post) -> list[list[float]
         return model.word_pairs(batch([question]), batch([answer]))[0].tolist()
 
 
-def _map(scene: Scene, name: str, ranker: Ranker, pool: Pool) -> Block | None:
-    question, answer = pool.query, right_answer(pool)
+def _map(scene: inside.Scene, name: str, ranker: Ranker, pool: Pool) -> Block | None:
+    question, answer = pool.query, inside.right_answer(pool)
     values = word_pairs(ranker, question, answer)
     if values is None:
         return None
@@ -101,31 +88,31 @@ TOP = 3  # words, and answers
 SALIENT_QUESTION_WORDS, ANSWER_WORDS = 40, 60
 
 
-@add_figure("salient-words", lambda store: scenes(store, "cabin"))
-def salient_words(scene: Scene) -> list[Block]:
+@add_figure("salient-words", lambda store: inside.scenes(store, "cabin"))
+def salient_words(scene: inside.Scene) -> list[Block]:
     blocks = []
-    without = [other for other in results_of(scene.table, "cabin") if not has_jump(other)]
+    without = [other for other in inside.results_of(scene.table, "cabin") if not has_jump(other)]
     for result, ranker in scene.opened("cabin"):
         blocks += [_attended(scene, result, ranker), _jumps(scene, result, ranker)]
-        if without and has_jump(result) and (other := ranker_of(without[0])) is not None:
+        if without and has_jump(result) and (other := inside.ranker_of(without[0])) is not None:
             blocks.append(_with_and_without(scene, (result, ranker), (without[0], other)))
     return blocks
 
 
 def has_jump(result: Result) -> bool:
     """Whether a CABIN has the context jump; CABIN-J does not."""
-    return bool(recipe_of(result)["options"].get("jump", True))
+    return bool(inside.stored_recipe(result)["options"].get("jump", True))
 
 
-def _attended(scene: Scene, result: Result, ranker: Ranker) -> Block:
+def _attended(scene: inside.Scene, result: Result, ranker: Ranker) -> Block:
     """Table 7."""
-    others = scene.results(*(model for model in ATTENTIVE if model != "cabin"))
-    others = best_first(others, scene.table.metric)[:1]
+    others = scene.results(*(model for model in inside.ATTENTIVE if model != "cabin"))
+    others = inside.best_rows_first(others, scene.table.metric)[:1]
     rankers = {result.model: ranker}
-    rankers |= {other.model: r for other in others if (r := ranker_of(other)) is not None}
+    rankers |= {other.model: r for other in others if (r := inside.ranker_of(other)) is not None}
     rows: list[list[Cell]] = []
     for pool in scene.examples(SALIENT_SHOWN):
-        answer = right_answer(pool)
+        answer = inside.right_answer(pool)
         rows.append([_question(pool)])
         rows += [
             [name, top_words(each, pool.query, answer, numbers=True)]
@@ -133,38 +120,39 @@ def _attended(scene: Scene, result: Result, ranker: Ranker) -> Block:
         ]
     beside = f" and by {others[0].model}, the best other attentive row" if others else ""
     about = (
-        f"A right answer with the three words of most weight, by {result.model}{beside}. {EXAMPLES}"
+        f"A right answer with the three words of most weight, by {result.model}{beside}. "
+        f"{inside.EXAMPLES}"
     )
     header = ["row", "right answer"]
     return Table(f"Salient words: {scene.name}", about, header, rows, quotes=scene.name)
 
 
-def _jumps(scene: Scene, result: Result, ranker: Ranker) -> Block:
+def _jumps(scene: inside.Scene, result: Result, ranker: Ranker) -> Block:
     """Table 8."""
     pools = scene.examples(SALIENT_SHOWN)
-    ranked = rankings(result, [pool.query.id for pool in pools])
+    ranked = inside.rankings(result, [pool.query.id for pool in pools])
     rows: list[list[Cell]] = []
     for pool in pools:
         rows.append([_question(pool)])
-        rows.append(["right", jump_words(ranker, pool.query, right_answer(pool))])
+        rows.append(["right", jump_words(ranker, pool.query, inside.right_answer(pool))])
         if (wrong := _best_wrong(pool, ranked[pool.query.id])) is not None:
             rows.append(["wrong", jump_words(ranker, pool.query, wrong)])
     about = (
         f"The two words of a right answer, and of the wrong one that {result.model} ranks highest, "
         "whose context jump is most like the question (T@1, T@2, bold) and least (B@1, B@2, "
-        f"underlined), by q2·E_t of eq. 13. {EXAMPLES}"
+        f"underlined), by q2·E_t of eq. 13. {inside.EXAMPLES}"
     )
     header = ["answer", "words"]
     return Table(f"Words by context jump: {scene.name}", about, header, rows, quotes=scene.name)
 
 
 def _with_and_without(
-    scene: Scene, one: tuple[Result, Ranker], other: tuple[Result, Ranker]
+    scene: inside.Scene, one: tuple[Result, Ranker], other: tuple[Result, Ranker]
 ) -> Block:
     """Table 9."""
     pools = scene.examples(2)
     queries = [pool.query.id for pool in pools]
-    both = [rankings(result, queries) for result, _ in (one, other)]
+    both = [inside.rankings(result, queries) for result, _ in (one, other)]
     rows: list[list[Cell]] = []
     for pool in pools:
         rows.append([_question(pool)])
@@ -178,7 +166,7 @@ def _with_and_without(
             rows.append(cells)
     about = (
         "The first three answers with and without the context jump, right ones marked ✓, their "
-        f"three salient words bold. {EXAMPLES}"
+        f"three salient words bold. {inside.EXAMPLES}"
     )
     header = ["rank", one[0].model, other[0].model]
     return Table(f"CABIN and CABIN-J: {scene.name}", about, header, rows, quotes=scene.name)
@@ -186,7 +174,7 @@ def _with_and_without(
 
 def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = False) -> list[Span]:
     """An answer with the three words of most attention in bold, optionally with their weights."""
-    words, weights = answer_weights(ranker, question, answer)
+    words, weights = inside.answer_weights(ranker, question, answer)
     ((_, values),) = weights.items()
     top = _order(values)[:TOP]
     marks = {n: Span(f"{words[n]} ({values[n]:.4f})" if numbers else words[n], "bold") for n in top}
@@ -224,4 +212,4 @@ def _best_wrong(pool: Pool, ranked: Sequence[str]) -> Post | None:
 
 
 def _question(pool: Pool) -> Cell:
-    return shortened(pool.query.text, SALIENT_QUESTION_WORDS)
+    return inside.shortened(pool.query.text, SALIENT_QUESTION_WORDS)

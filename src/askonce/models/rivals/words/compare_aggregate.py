@@ -124,13 +124,14 @@ class CompareAggregate(PairMatcher):
         idf = overlap.idf[self._ids(own)].cpu().numpy()  # (Tq,)
         content = ~overlap.stop[self._ids(own)].cpu().numpy()  # (Tq,)
         other = ~overlap.stop[self._ids(candidates.codes)].cpu().numpy()  # (U,)
-        features = []
-        for counted, partner in ((np.ones_like(content), np.ones_like(other)), (content, other)):
-            size = np.maximum(counted.sum() + present @ partner.astype(np.float32), 1)  # (C,)
-            features += [
-                (shared @ (counted * weight)) / size for weight in (np.ones_like(idf), idf)
-            ]
-        return torch.from_numpy(np.stack(features, axis=1)).to(overlap.idf)
+        # products of float32: numpy is slow at those of bool
+        counted = np.stack([np.ones_like(idf), content], axis=1)  # (Tq, 2): all words, content
+        partner = np.stack([np.ones_like(other), other], axis=1).astype(np.float32)  # (U, 2)
+        sizes = np.maximum(counted.sum(0) + present.astype(np.float32) @ partner, 1)  # (C, 2)
+        worth = np.repeat(counted, 2, axis=1)  # (Tq, 4)
+        worth[:, 1::2] *= idf[:, None]
+        shares = shared.astype(np.float32) @ worth / np.repeat(sizes, 2, axis=1)  # (C, 4)
+        return torch.from_numpy(shares).to(overlap.idf)
 
     def _maxima(self, compared: Tensor, words: "DistinctWords") -> Tensor:
         """Maximum (C, W·D) of each filter over the windows of each text.

@@ -9,7 +9,7 @@ import numpy as np
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import SENTENCE, TaskName
+from askonce.ranking.manifest import SENTENCE
 from askonce.teachers import STARTER
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training.archive.candidates.recipes import (
@@ -27,12 +27,12 @@ from askonce.training.archive.candidates.task_training import (
 from askonce.training.archive.candidates.teaching import ArchiveTeacher, usual_weight
 from askonce.training.archive.selection.held_out import EncodedPosts
 from askonce.training.archive.tasks.pools import ArchiveTask
-from askonce.training.fine_tuning import Outcome
+from askonce.training.checkpoint import Progress
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
 from askonce.training.recipe import Recipe
-from askonce.types import Dataset
+from askonce.types import Dataset, TaskName
 
 if TYPE_CHECKING:
     from askonce.models.adapter import Adapter
@@ -83,7 +83,7 @@ def train_student(run: TaskTraining, space: TrainedEncoder) -> TrainedEncoder | 
     if not all(dataset.splits.values()):
         return None
     run.say("training the student")
-    outcome = tune_student(
+    tuned = tune_student(
         run.student,
         space.adapter,
         dataset,
@@ -92,8 +92,8 @@ def train_student(run: TaskTraining, space: TrainedEncoder) -> TrainedEncoder | 
         run.on_event,
         run.seed,
     )
-    trained = _trained(run, STUDENT, outcome.ranker, outcome)
-    return replace(trained, teacher=space.teacher, sides=space.sides, space_of=space.location)
+    student = _encoder(run, STUDENT, tuned.ranker, tuned.progress)
+    return replace(student, teacher=space.teacher, sides=space.sides, space_of=space.location)
 
 
 def own_encoders(run: TaskTraining, model: str | None) -> Iterator[TrainedEncoder]:
@@ -124,10 +124,10 @@ def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[Trai
         )
         ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
         folder = ADAPTER if sides == 1 else f"{ADAPTER}-{sides}"
-        outcome = train_model(run, ranker, dataset, recipe, folder)
+        trained = train_model(run, ranker, dataset, recipe, folder)
         # the teacher whose weights are loaded already
-        trained = Ranker(outcome.ranker.name, outcome.ranker.model, lexicon, outcome.ranker.card)
-        encoder = _trained(run, folder, trained, outcome)
+        loaded = Ranker(trained.ranker.name, trained.ranker.model, lexicon, trained.ranker.card)
+        encoder = _encoder(run, folder, loaded, trained.progress)
         yield replace(encoder, teacher=teacher.name, sides=sides)
 
 
@@ -140,20 +140,14 @@ def _train_encoder(run: TaskTraining, model: str | None) -> TrainedEncoder:
     ranker = run.words().ranker(recipe)
     if bodies and ranker.name in PRETRAINABLE:
         ranker = _pretrain(run, ranker, dataset, recipe)
-    outcome = train_model(run, ranker, dataset, recipe, ENCODER)
-    return _trained(run, ENCODER, outcome.ranker, outcome)
+    trained = train_model(run, ranker, dataset, recipe, ENCODER)
+    return _encoder(run, ENCODER, trained.ranker, trained.progress)
 
 
-def _trained(run: TaskTraining, folder: str, ranker: Ranker, outcome: Outcome) -> TrainedEncoder:
-    history = tuple(outcome.progress.history[1:])  # of trained epochs: epoch 0 has no loss
-    location = f"{run.name}/{folder}"
-    return TrainedEncoder(
-        ranker.name if folder == ENCODER else folder,
-        location,
-        RankerKeys(ranker),
-        run.name,
-        history,
-    )
+def _encoder(run: TaskTraining, folder: str, ranker: Ranker, progress: Progress) -> TrainedEncoder:
+    name = ranker.name if folder == ENCODER else folder
+    history = tuple(progress.history[1:])  # of trained epochs: epoch 0 has no loss
+    return TrainedEncoder(name, f"{run.name}/{folder}", RankerKeys(ranker), run.name, history)
 
 
 def _pretrain(run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe) -> Ranker:

@@ -14,16 +14,16 @@ from askonce.teachers import MINILM
 from askonce.training.archive.candidates.recipes import pair_recipe
 from askonce.training.archive.candidates.task_training import TaskTraining, train_model
 from askonce.training.checkpoint import Progress
-from askonce.training.cross_encoder import CrossSettings, Pair
+from askonce.training.cross_encoder import CrossSettings
 from askonce.training.distillation.beside import BesidePairTeacher
 from askonce.training.distillation.pair_teacher import PairTeacher
 from askonce.training.distillation.settings import PairDistilSettings
 from askonce.training.epochs import Stop
 from askonce.training.events import OnEvent
-from askonce.training.fine_tuning import FineTuning, Outcome, fit
-from askonce.training.processes import Processes, core_seconds
+from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit
+from askonce.training.processes import core_seconds
 from askonce.training.recipe import Recipe
-from askonce.types import Dataset, Pool, Post
+from askonce.types import Dataset, Pool, Post, TextPair
 
 RERANK_SECONDS = 0.06  # of one core, the limit for a pair model and one question
 TEACHING_SHARE = 0.5  # of the time left, for a cross-encoder that teaches the pair model
@@ -56,14 +56,14 @@ def train_pair(run: TaskTraining, query: str, candidates: Sequence[Post]) -> Tra
         text = f"{ranker.name} takes {1000 * seconds:.0f} ms for {len(candidates)} candidates"
         run.note(f"no pair model, since {text}")
         return None
-    outcome = train_model(run, ranker, run.pair_data, recipe, PAIR)
+    trained = train_model(run, ranker, run.pair_data, recipe, PAIR)
     student = _train_pair_student(run, recipe)
-    if student is not None and max(student.progress.values) > max(outcome.progress.values):
+    if student is not None and max(student.progress.values) > max(trained.progress.values):
         return TrainedPair(student.ranker, student.progress, f"{run.name}/{PAIR_STUDENT}")
-    return TrainedPair(outcome.ranker, outcome.progress, f"{run.name}/{PAIR}")
+    return TrainedPair(trained.ranker, trained.progress, f"{run.name}/{PAIR}")
 
 
-def _train_pair_student(run: TaskTraining, recipe: Recipe) -> Outcome | None:
+def _train_pair_student(run: TaskTraining, recipe: Recipe) -> TrainedRanker | None:
     """The pair model beside a cross-encoder; None without a teacher's weights or without time."""
     if run.name != "answers" or run.teacher is None:
         return None
@@ -84,7 +84,8 @@ def _train_pair_student(run: TaskTraining, recipe: Recipe) -> Outcome | None:
     run.say("training the student of a cross-encoder")
     ranker, folder = run.words().ranker(recipe), run.folder / PAIR_STUDENT
     stop: Stop = lambda: run.clock.left == 0  # noqa: E731
-    return train_beside(teacher, ranker, dataset, recipe, folder, run.on_event, stop)
+    beside = BesidePairTeacher(teacher, DISTIL, run.on_event)
+    return fit(FineTuning(ranker, dataset, recipe, folder, beside=beside), run.on_event, stop)
 
 
 def cost(ranker: Ranker, query: str, candidates: Sequence[Post]) -> float:
@@ -127,23 +128,8 @@ def teaching_seconds(teacher: PairTeacher, dataset: Dataset) -> float:
     tuned = tuning.epochs * examples * (1 + tuning.negatives) * BACKWARD
     measured = (tuning.epochs + 1) * sum(sorted(dev, reverse=True)[: tuning.dev_pools])
     scored = sum(len(pool.candidates) for pool in pools)
-    sample: list[Pair] = [
+    sample: list[TextPair] = [
         (pool.query.text, pool.positives[0].text)
         for pool in pools[:: max(1, len(pools) // TIMED_PAIRS)][:TIMED_PAIRS]
     ]
     return (tuned + measured + scored) * teacher.seconds_per_pair(sample)
-
-
-def train_beside(
-    teacher: PairTeacher,
-    ranker: Ranker,
-    dataset: Dataset,
-    recipe: Recipe,
-    folder: Path,
-    on_event: OnEvent,
-    stop: Stop,
-) -> Outcome:
-    """Train the pair model on the marks and on the teacher's scores; resumes."""
-    beside = BesidePairTeacher(teacher, DISTIL, on_event)
-    learner = FineTuning(ranker, dataset, recipe, folder, Processes(), beside)
-    return fit(learner, recipe.train, folder, on_event, stop)

@@ -11,14 +11,14 @@ from askonce.training.recipe import Recipe, recipe_of
 
 COSINE_SCALE = 20.0  # a cosine lies in -1 … 1; the softmax needs a wider range
 
-Kind = Literal["questions", "titles", "answers"]
+LabelKind = Literal["questions", "titles", "answers"]
 
 # Similar questions: RCNN as in paper 002, pre-trained on all posts, then tuned on the marked ones.
 # Where there are too few bodies to pre-train on, CosineQA: it starts as the sum of word vectors,
 # which a few hundred marks do not spoil, while a recurrent encoder would start from random weights.
 # Answers: QA-CNN against the right answers of the other questions of the batch, which needs no
 # sampled negatives and on InsuranceQA gains most within minutes.
-ENCODERS: dict[Kind, dict[str, Any]] = {
+ENCODERS: dict[LabelKind, dict[str, Any]] = {
     "questions": {
         "model": {"name": "rcnn", "dim": 200},
         "train": {
@@ -101,7 +101,7 @@ PAIR: dict[str, Any] = {
 }
 
 
-def encoder_recipe(kind: Kind, dataset: str, seed: int, model: str | None = None) -> Recipe:
+def encoder_recipe(kind: LabelKind, dataset: str, seed: int, model: str | None = None) -> Recipe:
     """The recipe of an encoder; ``model`` replaces the default one."""
     tables = ENCODERS[kind]
     if model is not None:

@@ -26,17 +26,15 @@ from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.distillation.beside import Bend, BesideTeacher, as_they_are
 from askonce.training.distillation.student import (
     Distillation,
-    Texts,
+    TeacherTexts,
     first_words,
-    learn,
     start_as,
 )
 from askonce.training.distillation.texts import read_beside, texts_of
-from askonce.training.epochs import Stop
+from askonce.training.epochs import Stop, run_epochs
 from askonce.training.events import OnEvent
-from askonce.training.fine_tuning import FineTuning, Outcome, fit
+from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit
 from askonce.training.prepare import start_from
-from askonce.training.processes import Processes
 from askonce.training.recipe import Recipe
 from askonce.types import Dataset, Post
 
@@ -53,7 +51,7 @@ class ArchiveStudent:
 
     teacher: ArchiveTeacher
     ranker: Ranker
-    texts: Texts
+    texts: TeacherTexts
 
 
 def student_texts(
@@ -93,15 +91,15 @@ def learn_student(
         return None
     every = chain(archive.questions.values(), archive.answers.values())
     lexicon = Lexicon.build(every, min_count=MIN_COUNT)
-    split = Texts.split(
+    split = TeacherTexts.split(
         read_beside(lexicon, teacher.teacher, read, on_event), DISTIL.held_out, seed
     )
     ranker = _untrained(teacher, lexicon, split, seed)
-    learn(Distillation(ranker, split, DISTIL, folder, seed), DISTIL, seed, on_event, stop)
+    run_epochs(Distillation(ranker, split, DISTIL, folder, seed), on_event, stop)
     return ArchiveStudent(teacher, Ranker.load(folder), split)
 
 
-def _untrained(teacher: ArchiveTeacher, lexicon: Lexicon, texts: Texts, seed: int) -> Ranker:
+def _untrained(teacher: ArchiveTeacher, lexicon: Lexicon, texts: TeacherTexts, seed: int) -> Ranker:
     """A student before training; that of MiniLM starts as the starter, which has the same teacher.
 
     Words that the starter does not know, and all words of other teachers, start as the mean of the
@@ -122,7 +120,7 @@ def tune_student(
     stop: Callable[[], Stop],  # for each of two trainings
     on_event: OnEvent,
     seed: int,
-) -> Outcome:
+) -> TrainedRanker:
     """A student of one task, in the space of an adapter or of the teacher as it comes."""
     bend = bend_of(adapter)
     recipe = student_recipe(
@@ -133,13 +131,13 @@ def tune_student(
         config = replace(DISTIL, epochs=ADAPTER_EPOCHS)
         first = folder.with_name(FIRST)
         learner = Distillation(ranker, student.texts, config, first, seed, bend=bend)
-        learn(learner, config, seed, on_event, stop())
+        run_epochs(learner, on_event, stop())
         ranker = start_from(recipe, first)
     beside = BesideTeacher(
         student.teacher.teacher, DISTIL.kl, DISTIL.cosine, recipe.train.scale, bend
     )
-    tuning = FineTuning(ranker, dataset, recipe, folder, Processes(), beside)
-    return fit(tuning, recipe.train, folder, on_event, stop())
+    tuning = FineTuning(ranker, dataset, recipe, folder, beside=beside)
+    return fit(tuning, on_event, stop())
 
 
 def bend_of(adapter: Adapter | None) -> Bend:

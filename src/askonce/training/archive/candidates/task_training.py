@@ -6,16 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from askonce.ranker import Ranker
-from askonce.ranking.manifest import TaskName
 from askonce.training.archive.candidates.students import ArchiveStudent
 from askonce.training.archive.candidates.teaching import ArchiveTeacher
 from askonce.training.archive.candidates.words import ArchiveWords
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.epochs import Stop
 from askonce.training.events import Note, OnEvent, Phase
-from askonce.training.fine_tuning import Outcome, train
+from askonce.training.fine_tuning import TrainedRanker, train
 from askonce.training.recipe import Recipe
-from askonce.types import Dataset
+from askonce.types import Dataset, TaskName
 
 EPOCH_QUESTIONS = 300  # of dev, to compare epochs; what serves is selected on all of dev
 PAIR_QUESTIONS = 6000  # to train a pair model on; each costs as much as ten for an encoder
@@ -101,7 +100,7 @@ class TaskTraining:
 
 def train_model(
     run: TaskTraining, ranker: Ranker, dataset: Dataset, recipe: Recipe, folder: str
-) -> Outcome:
+) -> TrainedRanker:
     """Train into a folder of the task, for its share of the time; resumes."""
     run.say(f"training {ranker.name}")
     stop = run.clock.next(question_count(dataset))

@@ -10,7 +10,7 @@ from pathlib import Path
 from askonce.archive import Snapshot
 from askonce.data.benchmarks.pools import stable_hash
 from askonce.files import write_atomic
-from askonce.ranking.manifest import SENTENCE, Serving, TaskName, TeacherReading
+from askonce.ranking.manifest import SENTENCE, Serving, TeacherReading
 from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers import MINILM, STARTER, CachedTeacher
 from askonce.teachers.cache import text_key
@@ -19,7 +19,7 @@ from askonce.training.archive.selection.calibrate import prior
 from askonce.training.archive.tasks.labels import LabelledQuery
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.events import OnEvent, Reading
-from askonce.types import Dataset, Pool, Post, candidates
+from askonce.types import Dataset, Pool, Post, TaskName, candidates
 
 TEACHER_WEIGHT, STARTER_WEIGHT = 3.0, 2.0  # beside BM25, by ``fit_priors``
 READ_TOGETHER = 256  # texts between two looks at the clock

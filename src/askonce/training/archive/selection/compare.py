@@ -26,7 +26,7 @@ BOOTSTRAP = 2000  # samples of the questions
 ROUNDING = 1 + 1e-6  # where a single question rose, the rise and its error are equal
 
 Splits = Mapping[str, HeldOut]  # "dev" and "test"
-Metrics = Mapping[str, Mapping[str, float]]  # of each split
+SplitMetrics = Mapping[str, Mapping[str, float]]  # of each split
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Measured:
 
     fusion: Fusion
     rankings: Mapping[str, Sequence[Ranked]]  # of each split
-    metrics: Metrics
+    metrics: SplitMetrics
 
 
 @dataclass(frozen=True, eq=False)

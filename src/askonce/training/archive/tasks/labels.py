@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from askonce.archive import Snapshot
-from askonce.archive.desk.feedback import Judgement
+from askonce.archive.desk.feedback import WeightedLabel
 from askonce.data.benchmarks.pools import stable_hash
 from askonce.errors import AskonceError
 from askonce.text.leaks import strip_leaks
@@ -92,10 +92,10 @@ class ArchiveLabels:
     def _dismissed(self) -> defaultdict[str, set[str]]:
         """The questions that a moderator said are not the same as each, in either direction."""
         others: defaultdict[str, set[str]] = defaultdict(set)
-        for judgement in self.archive.judgements:
-            if judgement.source is not None and not judgement.right:
-                others[judgement.source].add(judgement.post)
-                others[judgement.post].add(judgement.source)
+        for label in self.archive.weighted_labels:
+            if label.source is not None and not label.right:
+                others[label.source].add(label.post)
+                others[label.post].add(label.source)
         return others
 
     def asked(self) -> list[LabelledQuery]:
@@ -141,14 +141,14 @@ class ArchiveLabels:
         learnt from one and tested on another of its duplicates; right posts of other clusters are
         left out. A question whose marks are all against posts has no right one.
         """
-        by_question: defaultdict[str, list[Judgement]] = defaultdict(list)
-        for judgement in self.archive.judgements:
-            if (judgement.post in self.archive.questions) == (kind == "question"):
-                by_question[judgement.question].append(judgement)
-        return [self._visit(text, judgements) for text, judgements in by_question.items()]
+        by_question: defaultdict[str, list[WeightedLabel]] = defaultdict(list)
+        for label in self.archive.weighted_labels:
+            if (label.post in self.archive.questions) == (kind == "question"):
+                by_question[label.question].append(label)
+        return [self._visit(text, labels) for text, labels in by_question.items()]
 
-    def _visit(self, text: str, judgements: Sequence[Judgement]) -> LabelledQuery:
-        judged = [(self._post(x.post), x) for x in judgements]
+    def _visit(self, text: str, labels: Sequence[WeightedLabel]) -> LabelledQuery:
+        judged = [(self._post(x.post), x) for x in labels]
         strongest, label = max(judged, key=lambda pair: (pair[1].right, pair[1].weight))
         anchor = strongest.parent or strongest.id
         same = set(self.members[self.clusters[anchor]])
@@ -207,8 +207,10 @@ def _without_leaks(archive: Snapshot) -> Snapshot:
     answers = {name: answer for name, answer in answers.items() if answer.text}
     links = (x for x in archive.links if {x.source, x.target} <= questions.keys())
     known = questions.keys() | answers.keys()
-    judgements = tuple(x for x in archive.judgements if {x.post, x.source or x.post} <= known)
-    return Snapshot(archive.name, questions, answers, tuple(links), judgements)
+    weighted_labels = tuple(
+        x for x in archive.weighted_labels if {x.post, x.source or x.post} <= known
+    )
+    return Snapshot(archive.name, questions, answers, tuple(links), weighted_labels)
 
 
 def _stripped(posts: Iterable[Post]) -> dict[str, Post]:

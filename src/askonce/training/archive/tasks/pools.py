@@ -6,11 +6,10 @@ from typing import Literal
 
 from askonce.data.benchmarks.pools import stable_hash
 from askonce.errors import AskonceError
-from askonce.ranking.manifest import TaskName
 from askonce.training.archive.tasks.drawer import Drawer
 from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
 from askonce.training.archive.tasks.splits import MIN_CLUSTERS, SPLITS, split_by_time
-from askonce.types import Dataset, Post
+from askonce.types import Dataset, Post, TaskName
 
 MIN_DUPLICATES = 10  # questions; with fewer, titles are matched with bodies instead
 UNMARKED = 500  # questions of dev, and of test, without a duplicate that are used as evidence

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from askonce.cli.output import (
-    DataFolder,
-    JsonFlag,
-    console,
-    first_line,
-    folder_only,
-    progress,
-    write_json,
-)
+from askonce.cli.options import DataFolder, JsonFlag, folder_only
+from askonce.cli.output import console, first_line, write_json
+from askonce.cli.progress import progress
 from askonce.errors import AskonceError, ConfigError
 
 if TYPE_CHECKING:

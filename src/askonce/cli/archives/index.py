@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
-from askonce.cli.output import JsonFlag, counted_progress, progress, write_json
+from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
+from askonce.cli.output import write_json
+from askonce.cli.progress import counted_progress, progress
 
 
 def index(
-    archive: ArchivePlace,
+    archive: ArchiveLocation,
     rebuild: Annotated[
         bool, Option("--rebuild", help="Discard the indexes and build them again.")
     ] = False,

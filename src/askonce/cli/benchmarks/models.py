@@ -5,7 +5,10 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from askonce.cli.output import JsonFlag, console, first_line, folder_only, progress, write_json
+from askonce.cli.options import JsonFlag, folder_only
+from askonce.cli.output import console, first_line, write_json
+from askonce.cli.progress import progress
+from askonce.types import TaskName
 
 
 def models(json: JsonFlag = False) -> None:
@@ -34,9 +37,7 @@ def export_model(
     to: Annotated[
         Literal["sentence-transformers", "onnx"], Option(help="The library to write for.")
     ] = "sentence-transformers",
-    task: Annotated[
-        Literal["questions", "answers"], Option(help="Which encoder of an archive to write.")
-    ] = "questions",
+    task: Annotated[TaskName, Option(help="Which encoder of an archive to write.")] = "questions",
     fast: Annotated[
         bool, Option("--fast", help="The archive's student, which serves while typing.")
     ] = False,

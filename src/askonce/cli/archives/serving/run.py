@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from askonce.cli.serving.options import ArchiveOptions, ArchiveToServe
+from askonce.cli.archives.serving.options import ArchiveOptions, ArchiveToServe
 from askonce.errors import AskonceError
 from askonce.server.app import app_of
 from askonce.server.batching import query_threads
@@ -23,7 +23,7 @@ from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.guard.keys import WRITE_KEY, Keys, read_keys
 from askonce.server.guard.origins import origin_of
 from askonce.server.protocol import Server
-from askonce.server.service import ServerSettings, Service
+from askonce.server.service import QUERIES, ServerSettings, Service
 from askonce.server.several.app import create_several_app
 from askonce.server.several.members import Member
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from askonce.engine import Engine
-    from askonce.engine.lifecycle.following import Event
+    from askonce.engine.lifecycle.following import EngineEvent
 
 PROGRESS_SECONDS = 5.0  # between two lines about the same progress
 WEBHOOK_SECRET = "ASKONCE_WEBHOOK_SECRET"
@@ -177,6 +177,7 @@ def _settings(
     keys, token = make_keys(options.api_key_file, options.allow_unauthenticated_writes)
     settings = ServerSettings(
         threads=threads,
+        queries=replace(QUERIES, burst=options.max_wait),
         rate=options.rate,
         keys=keys,
         hosts=hosts,
@@ -249,7 +250,7 @@ class Messages:
         self._prefix, self._clock = prefix, clock
         self._text, self._printed = "", 0.0
 
-    def __call__(self, event: "Event") -> None:
+    def __call__(self, event: "EngineEvent") -> None:
         now = self._clock()
         if event.text != self._text or now - self._printed >= PROGRESS_SECONDS:
             self._text, self._printed = event.text, now

@@ -1,29 +1,25 @@
-"""``askonce train`` and ``train-pairs``: models of an archive, a classifier of labelled pairs."""
+"""``askonce train``: models of an archive."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
-from askonce.cli.ask import ArchivePlace, WorkFolder
-from askonce.cli.output import JsonFlag, SkipDamaged, console, folder_only, load_checked, write_json
-from askonce.cli.training_progress import training_progress
-from askonce.errors import AskonceError
+from askonce.cli.options import ArchiveLocation, JsonFlag, WorkFolder, folder_only
+from askonce.cli.output import console, write_json
+from askonce.cli.progress import training_progress
+from askonce.types import TaskName
 
 if TYPE_CHECKING:
     from askonce.ranking.manifest import Serving, TeacherReading
     from askonce.training.archive.run import Trained
 
-
-TaskName = Literal["questions", "answers"]
-FORMATS: dict[str, Literal["csv", "jsonl"]] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl"}
 METRICS = ("MAP", "MRR", "P@1", "P@5", "nDCG@10")
 
 
 def train(
-    archive: ArchivePlace,
+    archive: ArchiveLocation,
     out: Annotated[
         Path | None,
         Option(
@@ -134,51 +130,3 @@ def _reading(teacher: "TeacherReading") -> str:
     if teacher.read == teacher.posts:
         return text
     return f"{text}: all systems measured on these; an engine reads the others"
-
-
-def train_pairs(
-    data: Annotated[
-        Path,
-        Argument(help="Folder with train, dev and test as .csv, .tsv or .jsonl: two texts, label."),
-    ],
-    out: Annotated[Path, Option(help="Folder of the classifier.", callback=folder_only)] = Path(
-        "runs/pairs"
-    ),
-    encoder: Annotated[
-        str, Option(help="Whose vectors are compared: starter, minilm, a name or a folder.")
-    ] = "starter",
-    skip_damaged: SkipDamaged = False,
-    json: JsonFlag = False,
-) -> None:
-    """Learn from labelled pairs whether two texts ask the same; select the threshold on dev."""
-    from askonce.training.labelled_pairs import labelled_pairs, measure, train_classifier
-
-    dataset = load_checked(_format(data), data, skip_damaged)
-    classifier = train_classifier(dataset, encoder)
-    classifier.save(out)
-    figures = {
-        split: measure(classifier, labelled_pairs(dataset, split))
-        for split in (dataset.dev, dataset.test)
-        if split in dataset.splits
-    }
-    if json:
-        shown = {split: asdict(one) for split, one in figures.items()}
-        write_json({"folder": str(out), "threshold": classifier.threshold, "figures": shown})
-        return
-    print_line = console().print
-    for split, one in figures.items():
-        interval = f"[{one.ap_interval[0]:.3f}, {one.ap_interval[1]:.3f}]"
-        print_line(
-            f"{split} (n={one.pairs:,}, {one.positives:,} the same): accuracy {one.accuracy:.4f}  "
-            f"F1 {one.f1:.4f}  AP {one.ap:.4f} {interval}",
-            markup=False,
-        )
-    print_line(f"the same from a probability of {classifier.threshold:.3f}; saved in {out}")
-
-
-def _format(folder: Path) -> str:
-    """Csv or jsonl, by the file of the training pairs."""
-    for ending, name in FORMATS.items():
-        if (folder / f"train{ending}").is_file():
-            return name
-    raise AskonceError(f"no train.csv, train.tsv or train.jsonl in {str(folder)!r}")

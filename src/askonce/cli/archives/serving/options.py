@@ -9,6 +9,7 @@ from askonce.config import as_dict, read_toml, settings
 from askonce.errors import AskonceError, ConfigError
 from askonce.registry import nearest
 
+MAX_WAIT = 1.0  # seconds that a question of a burst may wait
 PUBLIC_RATE = 50.0  # requests per second and address, if other machines can connect
 
 
@@ -17,6 +18,7 @@ class ArchiveOptions:
     """Options of one archive, by their names on the command line."""
 
     rate: float = 0.0
+    max_wait: float = MAX_WAIT
     api_key_file: Path | None = None
     allow_unauthenticated_writes: bool = False
     allow_origin: tuple[str, ...] = ()
@@ -30,11 +32,11 @@ class ArchiveOptions:
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.rate < 0 or self.log_searches < 0 or not 0 <= self.reading <= 1:
+        if min(self.rate, self.max_wait, self.log_searches) < 0 or not 0 <= self.reading <= 1:
             raise ConfigError(
-                f"rate = {self.rate:g}, log-searches = {self.log_searches}, reading = "
-                f"{self.reading:g}; expected rate and log-searches of at least 0, reading from 0 "
-                "to 1"
+                f"rate = {self.rate:g}, max-wait = {self.max_wait:g}, log-searches = "
+                f"{self.log_searches}, reading = {self.reading:g}; expected rate, max-wait and "
+                "log-searches of at least 0, reading from 0 to 1"
             )
         url = self.ask_url
         if url is not None and not (url.startswith(("https://", "http://")) and "{title}" in url):

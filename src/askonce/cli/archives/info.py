@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 
-from askonce.cli.ask import WorkFolder
-from askonce.cli.output import JsonFlag, console, write_json
+from askonce.cli.options import JsonFlag, WorkFolder
+from askonce.cli.output import console, write_json
 
 if TYPE_CHECKING:
     from askonce.archive import Archive

@@ -1,47 +1,23 @@
 """``askonce ask``: answer one question from an archive."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from askonce.cli.output import JsonFlag, console, progress, write_json
+from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
+from askonce.cli.output import console, write_json
+from askonce.cli.progress import progress
 
 if TYPE_CHECKING:
     from askonce.engine import RankedAnswer, SimilarQuestion
 
-ArchivePlace = Annotated[
-    str,
-    Argument(
-        help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles' "
-        "for the built-in archive."
-    ),
-]
-WorkFolder = Annotated[
-    Path | None,
-    Option(
-        "--folder",
-        help="Folder for the indexes and models of an archive in a database. "
-        "Default: NAME.askonce in the current folder.",
-        show_default=False,
-    ),
-]
-IndexAddress = Annotated[
-    str | None,
-    Option(
-        "--index",
-        help="Use Milvus: NAME.db for milvus-lite, http://… for a server. "
-        "Default: indexes in the archive's folder.",
-        show_default=False,
-    ),
-]
 ANSWER_CHARS = 300  # of an answer on the screen
 # fields of a hit that are only shown over HTTP
 HTTP_ONLY = {"excerpt", "tags", "created", "html"}
 
 
 def ask(
-    archive: ArchivePlace,
+    archive: ArchiveLocation,
     question: Annotated[str, Argument(help="The question to answer.")],
     k: Annotated[int, Option("--k", "-k", min=1, help="Number of results per kind.")] = 5,
     ranker: Annotated[

@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from askonce.cli.output import (
-    DataFolder,
-    JsonFlag,
-    SkipDamaged,
-    console,
-    counted_progress,
-    folder_only,
-    is_stdout,
-    packaged_recipes,
-    vectors_beside,
-    write_json,
-)
+from askonce.cli.benchmarks.inputs import packaged_recipes, vectors_beside
+from askonce.cli.options import DataFolder, JsonFlag, SkipDamaged, folder_only, is_stdout
+from askonce.cli.output import console, write_json
+from askonce.cli.progress import counted_progress
 from askonce.errors import ConfigError
 from askonce.types import ProtocolName
 

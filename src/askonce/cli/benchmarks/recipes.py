@@ -6,19 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from askonce.cli.output import (
-    DataFolder,
-    JsonFlag,
-    SkipDamaged,
-    console,
-    first_process,
-    folder_only,
-    load_checked,
-    packaged_recipe,
-    vectors_beside,
-    write_json,
-)
-from askonce.cli.training_progress import training_progress
+from askonce.cli.benchmarks.inputs import load_checked, packaged_recipe, vectors_beside
+from askonce.cli.options import DataFolder, JsonFlag, SkipDamaged, folder_only
+from askonce.cli.output import console, first_process, write_json
+from askonce.cli.progress import training_progress
 from askonce.errors import AskonceError
 from askonce.training.events import Phase
 
@@ -132,8 +123,8 @@ def pretrain(
 ) -> None:
     """Pre-train on texts alone, for `askonce train-recipe --start`; a stopped run resumes."""
     from askonce.data.benchmarks import load_dataset
-    from askonce.training.pretraining.run import pretrain_recipe
     from askonce.training.recipe import read_table
+    from askonce.training.run import pretrain_recipe
 
     chosen, name, folder = _open_recipe(recipe, changes, out, "pretrain")
     table = read_table(recipe, "pretrain", changes or []) or {}

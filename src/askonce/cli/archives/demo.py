@@ -5,9 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -16,7 +13,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from askonce.cli.output import JsonFlag, console, write_json
+from askonce.cli.options import JsonFlag
+from askonce.cli.output import console, write_json
 from askonce.errors import AskonceError
 
 QUESTIONS = {
@@ -116,8 +114,7 @@ def _wait(done: Any) -> None:  # noqa: ANN401 - a function without arguments
 
 def _ask(address: str, question: str, as_json: bool) -> None:
     out = console()
-    query = urllib.parse.urlencode({"q": question, "k": 3})
-    response = _get(address, f"/api/ask?{query}")
+    response = _get(address, "/api/ask", q=question, k=3)
     if response is None:
         raise AskonceError(f"{address} did not answer")
     if as_json:
@@ -132,13 +129,11 @@ def _ask(address: str, question: str, as_json: bool) -> None:
     out.print(f"  ({response['took_ms']:.0f} ms)")
 
 
-def _get(address: str, path: str) -> Any:  # noqa: ANN401 - JSON
-    try:
-        with urllib.request.urlopen(address + path, timeout=30) as response:
-            return json.load(response)
-    except urllib.error.HTTPError as error:
-        error.close()
-        return None
+def _get(address: str, path: str, **query: str | int) -> Any:  # noqa: ANN401 - JSON
+    import httpx
+
+    response = httpx.get(address + path, params=query, timeout=30)
+    return response.json() if response.is_success else None
 
 
 def _run(*words: str, stdout: int | None) -> None:

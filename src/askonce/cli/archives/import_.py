@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 from typer import Argument, Option
 
-from askonce.cli.output import JsonFlag, bar, console, is_stdout, progress, write_json
+from askonce.cli.options import JsonFlag, MappingFile, is_stdout
+from askonce.cli.output import console, write_json
+from askonce.cli.progress import bar, progress
 from askonce.errors import AskonceError, ConfigError
 
 if TYPE_CHECKING:
@@ -42,10 +44,7 @@ def import_(
     columns: Annotated[
         str, Option(help="For CSV: field=Column pairs, such as title=Subject,body=Text.")
     ] = "",
-    mapping: Annotated[
-        Path | None,
-        Option("--map", help="For mapped: the TOML file that names the fields."),
-    ] = None,
+    mapping: MappingFile = None,
     site: Annotated[
         str | None,
         Option(help="The forum's name or address, such as bikes.example, for links to its posts."),

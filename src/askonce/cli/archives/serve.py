@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
-from askonce.cli.output import JsonFlag, write_json
-from askonce.cli.serving.options import PUBLIC_RATE, ArchiveOptions, options_by_archive
+from askonce.cli.archives.serving.options import (
+    MAX_WAIT,
+    PUBLIC_RATE,
+    ArchiveOptions,
+    options_by_archive,
+)
+from askonce.cli.options import ARCHIVE, ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
+from askonce.cli.output import write_json
 
 
 def serve(
@@ -18,9 +23,8 @@ def serve(
         list[str],
         Argument(
             metavar="ARCHIVE...",
-            help="An archive folder, a postgresql:// address, a JSONL file of posts, or 'bicycles' "
-            "for the built-in archive. Several are served below their names, /NAME/; NAME=ARCHIVE "
-            "chooses the name.",
+            help=f"{ARCHIVE} Several are served below their names, /NAME/; NAME=ARCHIVE chooses "
+            "the name.",
         ),
     ],
     host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
@@ -36,6 +40,15 @@ def serve(
             f"{PUBLIC_RATE:g}, or no limit on loopback.",
         ),
     ] = None,
+    max_wait: Annotated[
+        float,
+        Option(
+            min=0,
+            metavar="SECONDS",
+            help="How long questions of a burst may wait; those that would wait longer are refused "
+            "at once.",
+        ),
+    ] = MAX_WAIT,
     api_key_file: Annotated[
         Path | None,
         Option(
@@ -131,7 +144,7 @@ def serve(
     json: JsonFlag = False,
 ) -> None:
     """Serve archives: a page to ask questions, and an HTTP API to ask, add, edit and delete."""
-    from askonce.cli.serving.run import open_archives, run_server
+    from askonce.cli.archives.serving.run import open_archives, run_server
     from askonce.server.guard.hosts import AllowedHosts
     from askonce.server.guard.keys import is_loopback
     from askonce.server.listening import address_of, listen
@@ -139,6 +152,7 @@ def serve(
     public = 0.0 if is_loopback(host) else PUBLIC_RATE
     shared = ArchiveOptions(
         rate=public if rate is None else rate,
+        max_wait=max_wait,
         api_key_file=api_key_file,
         allow_unauthenticated_writes=allow_unauthenticated_writes,
         allow_origin=tuple(allow_origin or ()),
@@ -162,7 +176,7 @@ def serve(
         run_server(served, listener)
 
 
-def mcp(archive: ArchivePlace, index: IndexAddress = None, folder: WorkFolder = None) -> None:
+def mcp(archive: ArchiveLocation, index: IndexAddress = None, folder: WorkFolder = None) -> None:
     """Offer an archive to an assistant through the Model Context Protocol, over stdin and stdout.
 
     A server offers the same at /mcp.

@@ -1,14 +1,49 @@
-"""The progress of training on stderr."""
+"""Progress on stderr."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from askonce.cli.output import bar, first_process
+from askonce.cli.output import first_process
 from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Reading, Step, ignore
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 QUIET = ("seconds", "rate")  # figures of an epoch that are in metrics.jsonl only
+
+
+@contextmanager
+def bar(first: str, *columns: str) -> "Iterator[tuple[Console, Callable[..., None]]]":
+    """A bar on stderr: its console, and a function to set description, completed and total.
+
+    ``columns`` name the columns of rich beside the description.
+    """
+    from rich import progress
+    from rich.console import Console
+
+    console, text = Console(stderr=True, highlight=False), "{task.description}"
+    made = [getattr(progress, f"{name}Column")() for name in columns]
+    with progress.Progress(text, *made, console=console, transient=True) as shown:
+        yield console, partial(shown.update, shown.add_task(first, total=None))
+
+
+@contextmanager
+def progress(first: str) -> Iterator[Callable[[object], None]]:
+    """A spinner with the elapsed time; call the function to change its text."""
+    with bar(first, "Spinner", "TimeElapsed") as (_, update):
+        yield lambda message: update(description=str(message))
+
+
+@contextmanager
+def counted_progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar; call the function with text, done and total (0 if unknown)."""
+    with bar(first, "Bar", "MofNComplete", "TimeElapsed", "TimeRemaining") as (_, update):
+        yield lambda text, done, total: update(
+            description=text, completed=done, total=total or None
+        )
 
 
 @contextmanager
@@ -21,14 +56,14 @@ def training_progress(tensorboard: Path | None = None) -> Iterator[OnEvent]:
         yield ignore
         return
     writer = _writer(tensorboard) if tensorboard else None
-    with _bar(writer) as on_event:
+    with _training_bar(writer) as on_event:
         yield on_event
     if writer is not None:
         writer.close()
 
 
 @contextmanager
-def _bar(writer: Any) -> Iterator[OnEvent]:  # noqa: ANN401 - a late import
+def _training_bar(writer: Any) -> Iterator[OnEvent]:  # noqa: ANN401 - a late import
     with bar("starting", "Bar", "TimeElapsed", "TimeRemaining") as (err, update):
 
         def on_event(event: Event) -> None:

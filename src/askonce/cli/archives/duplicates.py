@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from askonce.cli.ask import ArchivePlace, IndexAddress, WorkFolder
-from askonce.cli.output import JsonFlag, is_stdout, write_json
+from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder, is_stdout
+from askonce.cli.output import write_json
 
 if TYPE_CHECKING:
     from askonce.engine.duplicates import FoundDuplicate
@@ -19,7 +19,7 @@ HEADER = ("confidence", "calibrated", "id", "title", "other_id", "other_title")
 
 
 def duplicates(
-    archive: ArchivePlace,
+    archive: ArchiveLocation,
     out: Annotated[Path | None, Option(help="CSV file to write; - is stdout, the default.")] = None,
     least: Annotated[float, Option(min=0, max=1, help="Minimum confidence of a pair.")] = 0.5,
     newest: Annotated[

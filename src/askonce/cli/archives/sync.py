@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from askonce.cli.output import JsonFlag, console, progress, write_json
+from askonce.cli.options import JsonFlag, MappingFile
+from askonce.cli.output import console, write_json
+from askonce.cli.progress import progress
 from askonce.errors import AskonceError, ConfigError
 
 if TYPE_CHECKING:
@@ -20,14 +23,12 @@ TOKEN = "ASKONCE_SYNC_TOKEN"
 
 def sync(
     archive: Annotated[
-        str, typer.Argument(help="The archive: a folder, created if missing, or postgresql://….")
+        str, Argument(help="The archive: a folder, created if missing, or postgresql://….")
     ],
-    source: Annotated[
-        str, typer.Argument(help="A file, a folder, or the https://… address of a forum.")
-    ],
+    source: Annotated[str, Argument(help="A file, a folder, or the https://… address of a forum.")],
     form: Annotated[
         str,
-        typer.Option(
+        Option(
             "--format",
             help="Of a file: as for `askonce import`. Of an address: changes, discourse, github or "
             "zendesk.",
@@ -36,24 +37,18 @@ def sync(
     ] = "",
     every: Annotated[
         float | None,
-        typer.Option(
-            "--every", min=1, help="Seconds between passes; else one pass.", show_default=False
-        ),
+        Option("--every", min=1, help="Seconds between passes; else one pass.", show_default=False),
     ] = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Read everything again, to find deleted posts."),
+        Option("--full", help="Read everything again, to find deleted posts."),
     ] = False,
-    rate: Annotated[
-        float, typer.Option("--rate", min=0.01, help="Requests per second at most.")
-    ] = 2.0,
+    rate: Annotated[float, Option("--rate", min=0.01, help="Requests per second at most.")] = 2.0,
     site: Annotated[
         str | None,
-        typer.Option(help="The forum's name or address, for links.", show_default=False),
+        Option(help="The forum's name or address, for links.", show_default=False),
     ] = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", help="For mapped: the TOML file that names the fields.")
-    ] = None,
+    mapping: MappingFile = None,
     json: JsonFlag = False,
 ) -> None:
     """Bring an archive up to date with its forum: one pass, or a pass --every so often.

@@ -1,0 +1,1 @@
+"""Commands for archives: import, ask, train, serve."""

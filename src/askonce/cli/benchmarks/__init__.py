@@ -1,0 +1,1 @@
+"""Commands for datasets, models and recipes."""
