@@ -99,6 +99,10 @@ def measure(snapshot: Snapshot, other: str, training: TrainOptions) -> dict[str,
     for post, answer in zip(duplicates, asked["held-out duplicates"], strict=True):
         answer["right"] = any(same[name] == same[post.id] for name in answer["claimed"])
     claims = [x for name in list(asked)[:2] for x in asked[name] if x["claimed"]]
+    # how many questions of the archive an unmarked one stands for, beside a marked one
+    times = len(single) * len(duplicates) / (len(unmarked) * len(marked))
+    weights = [1.0 if "right" in x else times for x in claims]
+    right = sum(bool(x.get("right")) for x in claims)
     return {
         "archive": snapshot.name,
         "other": Path(other).stem,
@@ -108,6 +112,7 @@ def measure(snapshot: Snapshot, other: str, training: TrainOptions) -> dict[str,
         "claimed": {name: share(bool(x["claimed"]) for x in xs) for name, xs in asked.items()},
         "nothing shown": {name: share(x["nothing"] for x in xs) for name, xs in asked.items()},
         "precision": share(bool(x.get("right")) for x in claims),
+        "precision at the archive's rates": round(right / sum(weights), 4) if claims else None,
         "precision on duplicates": share(bool(x.get("right")) for x in claims if "right" in x),
         "first answer voted against": share(x["negative"] for xs in asked.values() for x in xs),
     }
