@@ -53,6 +53,10 @@ def test_rows_whose_weights_or_texts_are_gone_are_left_out(store, put_cell, tmp_
     weights.write_bytes(b"old")
     assert FIGURES["gates-ctrn"](other) == []
     assert FIGURES["attention"](other)
+    for runs in other.folder.rglob("runs"):  # a store that kept figures only
+        runs.rename(runs.with_name("elsewhere"))
+    assert FIGURES["top-answers"](other) == []
+    assert not any("Failures" in block.title for block in FIGURES["ties-and-failures"](other))
     other.remember_data("csv", tmp_path / "gone")
     assert FIGURES["attention"](other) == []
     assert FIGURES["top-answers"](other) == []

@@ -88,9 +88,12 @@ class StoredCell:
         column = METRICS.index(metric)
         return {query: values[column] for query, values in self._per_query[split].items()}
 
+    def run_path(self, split: str) -> Path:
+        return self.folder / "runs" / f"{split}.run.gz"
+
     def run(self, split: str) -> Run:
         """The scores of every candidate of a split."""
-        path = self.folder / "runs" / f"{split}.run.gz"
+        path = self.run_path(split)
         if not path.is_file():
             raise AskonceError(
                 f"{self.model!r} has figures but no scores in this store; delete "

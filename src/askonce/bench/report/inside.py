@@ -91,14 +91,16 @@ def ranker_of(result: Result) -> "Ranker | None":
 
 
 def best_rows_first(results: Sequence[Result], metric: str) -> list[Result]:
-    return sorted(results, key=lambda result: (-result.mean(metric), result.model))
+    """Best on test first, without rows whose figures were kept and whose scores were not."""
+    scored = [result for result in results if result.first.run_path(result.split).is_file()]
+    return sorted(scored, key=lambda result: (-result.mean(metric), result.model))
 
 
 def rankings(result: Result, queries: Sequence[str]) -> dict[str, list[str]]:
     """The candidates of some queries, best first, without parsing the rest of a long run."""
     wanted = {query.encode(): query for query in queries}
     ranked: dict[str, list[str]] = {query: [] for query in queries}
-    with gzip.open(result.first.folder / "runs" / f"{result.split}.run.gz") as lines:
+    with gzip.open(result.first.run_path(result.split)) as lines:
         for line in lines:  # a run is written in the order of its ranks
             if (query := wanted.get(line[: line.index(b" ")])) is not None:
                 ranked[query].append(line.split()[2].decode())

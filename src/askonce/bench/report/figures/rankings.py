@@ -121,7 +121,8 @@ WORDS = 40
 
 @FIGURES.add("ties-and-failures")
 def ties_and_failures(store: Store) -> list[Block]:
-    return [*_ties(tables(store)), *(_failures(scene) for scene in scenes(store) if scene.pools)]
+    failures = (_failures(scene) for scene in scenes(store) if scene.pools)
+    return [*_ties(tables(store)), *(block for block in failures if block is not None)]
 
 
 def _ties(tables: list[ResultTable]) -> list[Block]:
@@ -151,8 +152,11 @@ def _count(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def _failures(scene: Scene) -> Block:
-    result = best_rows_first(scene.table.results, scene.table.metric)[0]
+def _failures(scene: Scene) -> Block | None:
+    ordered = best_rows_first(scene.table.results, scene.table.metric)
+    if not ordered:
+        return None
+    result = ordered[0]
     reciprocal_ranks = result.first.values(result.split, "MRR")
     pools = sorted(scene.pools, key=lambda pool: reciprocal_ranks[pool.query.id])[:SHOWN]
     ranked = rankings(result, [pool.query.id for pool in pools])
