@@ -178,7 +178,7 @@ FLOW = {
     "server/routes": "ask feedback health hooks models moderation options page posts",
     "cli": """
         group output serving
-        ask bench datasets demo import_ models sync training_progress
+        ask bench datasets demo import_ models sync training_progress training_table
         duplicates index info recipes serve starter train
         reference
         __main__""",
