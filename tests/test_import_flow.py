@@ -183,8 +183,8 @@ FLOW = {
         reference
         __main__""",
     "cli/archives": """
-        ask demo duplicates import_ index info serving sync train
-        serve""",
+        ask demo duplicates import_ index info serving sync training_table
+        serve train""",
     "cli/archives/serving": """
         options
         run""",

@@ -7,6 +7,7 @@ from askonce.ranking.calibration import Calibration
 from askonce.ranking.manifest import (
     Manifest,
     Serving,
+    TeacherReading,
     current,
     new_folder,
     read_manifest,
@@ -110,3 +111,20 @@ def test_what_serves_is_never_removed(tmp_path):
     remove_old(tmp_path)
     assert current(tmp_path) == first
     assert first.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "systems", "expected"),
+    [
+        ("questions/adapter", ("bm25", "fused minilm", "fused"), "fused minilm"),
+        ("sentence:minilm", ("bm25", "fused"), "fused"),
+        ("sentence:minilm", ("bm25", "pair", "without pair", "fused"), "without pair"),
+        ("questions/encoder", ("bm25", "fused"), None),
+        ("sentence:minilm", (), None),
+    ],
+)
+def test_the_system_of_the_teacher_untrained(encoder, systems, expected):
+    figures = {"test": {name: {"MAP": 0.5} for name in systems}}
+    serving = Serving(encoder, figures=figures, teacher=TeacherReading("minilm", 5, 5))
+    assert serving.untrained == expected
+    assert Serving(encoder, figures=figures).untrained is None

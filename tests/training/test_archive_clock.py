@@ -58,18 +58,40 @@ def test_a_shorter_clock_ends_with_the_longer_one(sleep):
 def test_the_loop_ends_after_the_epoch_that_exceeds(small, tmp_path):
     recipe = small.recipe(epochs=4)
     dataset = small.made()
-    asked = []
+    steps = []
 
     def stop():
-        asked.append(True)
-        return len(asked) == 2
+        return steps[-1].epoch == 2 and steps[-1].done == steps[-1].total
 
     ranker = small.ranker(recipe, dataset)
-    outcome = small.train(ranker, dataset, recipe, tmp_path, stop=stop)
+    outcome = small.train(ranker, dataset, recipe, tmp_path, _steps(steps), stop=stop)
     assert outcome.progress.epoch == 2
     assert outcome.progress.done
     again = small.train(small.ranker(recipe, dataset), dataset, recipe, tmp_path)
     assert again.progress.epoch == 2  # a run that was ended is over
+
+
+def test_an_epoch_longer_than_the_time_is_cut_and_measured(small, tmp_path):
+    recipe = small.recipe(epochs=4, batch_size=1)
+    dataset = small.made()
+    steps = []
+
+    def stop():
+        return steps[-1].epoch == 2 and steps[-1].done >= 2
+
+    ranker = small.ranker(recipe, dataset)
+    outcome = small.train(ranker, dataset, recipe, tmp_path, _steps(steps), stop=stop)
+    assert steps[-1].done == 2 < steps[-1].total
+    assert outcome.progress.epoch == 2
+    assert outcome.progress.done
+    first, second = outcome.progress.history[1:]
+    assert "part" not in first
+    assert second["part"] == pytest.approx(2 / steps[-1].total, abs=1e-3)
+    assert second["dev"]
+
+
+def _steps(steps):
+    return lambda event: steps.append(event) if isinstance(event, Step) else None
 
 
 def test_progress_is_shown_while_it_lasts(tmp_path):

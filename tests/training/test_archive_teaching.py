@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from askonce.archive import Archive, Snapshot
 from askonce.engine import Engine
@@ -26,9 +27,10 @@ from askonce.ranking.manifest import (
 from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers import load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.training import fine_tuning
 from askonce.training.archive import preparing
 from askonce.training.archive import run as run_module
-from askonce.training.archive.candidates import pair_model, teaching
+from askonce.training.archive.candidates import encoders, pair_model, teaching
 from askonce.training.archive.candidates import recipes as archive_recipes
 from askonce.training.archive.in_place import train_on_archive
 from askonce.training.archive.preparing import TrainOptions, first_servings, prepare
@@ -147,6 +149,27 @@ def test_answers_are_tried_with_one_side_and_two(tmp_path, teacher):
     assert "vectors adapter of answers" in questions
     assert "vectors adapter-2 of answers" not in questions  # questions have one side
     assert no_text_twice(teacher)
+
+
+def test_an_adapter_is_the_mean_of_several_trainings(tmp_path, teacher, monkeypatch):
+    trained = {}
+
+    def look(ranker, dataset, recipe, folder, *given, **more):
+        outcome = fine_tuning.train(ranker, dataset, recipe, folder, *given, **more)
+        weights = outcome.ranker.model.state_dict()
+        trained[folder.name] = {key: value.clone() for key, value in weights.items()}
+        return outcome
+
+    monkeypatch.setattr(encoders, "train", look)
+    options = TrainOptions(tasks=("questions",))
+    manifest = train_snapshot(forum(noise=3), tmp_path, options, ignore).manifest
+    assert manifest.questions.encoder == "questions/adapter"
+    assert list(trained) == [f"adapter-seed-{seed}" for seed in (1, 2, 3)]
+    served = Ranker.load(tmp_path / "questions/adapter").model.state_dict()
+    for key, value in served.items():
+        seeds = torch.stack([weights[key] for weights in trained.values()])
+        assert not torch.equal(seeds[0], seeds[1])
+        torch.testing.assert_close(value, seeds.mean(0))
 
 
 def test_a_student_shares_the_space_and_the_index_of_the_adapter(tmp_path, teacher):

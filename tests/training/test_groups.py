@@ -58,6 +58,24 @@ INJECTED = {
 }
 
 
+@pytest.mark.parametrize("source", ["pool", "corpus", "bm25", "mix", "batch"])
+def test_a_question_with_many_right_posts_gives_few_groups_an_epoch(source):
+    right = tuple(Post(f"r{i}", body=f"clean the rim {i} times") for i in range(9))
+    large = Pool(QUERY, (*right, *WRONG), (1,) * 9 + (0,) * len(WRONG))
+    made = dataset(large, OTHER, corpus=WRONG)
+    negatives = Negatives(source, count=2)
+    sampler = GroupSampler(made, "train", negatives, positives=3)
+    epochs = [sampler.epoch(number, like_the_injected) for number in (1, 2, 3, 4)]
+    for groups in epochs:
+        drawn = [group.candidates[0] for group in groups if group.query == QUERY]
+        assert len({post.id for post in drawn}) == len(drawn) == 3
+        assert len([group for group in groups if group.query == OTHER.query]) == 1
+        assert not any(post in right for group in groups for post in group.candidates[1:])
+    seen = {group.candidates[0].id for groups in epochs for group in groups}
+    assert len(seen) > 3 + 1  # drawn anew for each
+    assert len(GroupSampler(made, "train", negatives).epoch(1)) == 9 + 1
+
+
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("what", INJECTED)
 def test_a_known_right_candidate_is_never_wrong(what, source):

@@ -162,6 +162,39 @@ def test_a_teacher_serves_beside_bm25_unless_dev_shows_harm(count, vectors, serv
         assert chosen.served.fusion.weights == {"bm25": 1.0, "vectors": 3.0}
 
 
+def test_a_usual_weight_serves_unless_another_gains_on_it():
+    made = splits(6, bm25=3.0, vectors=3.0, size=10)  # dev has the same MAP with several fusions
+    teacher = replace(ENCODER, usual_weight=3.0)
+    chosen = select_encoder(made, select_bm25(made), [teacher])
+    assert chosen.encoder is teacher
+    assert chosen.served.fusion.weights == {"bm25": 1.0, "vectors": 3.0}
+    made = splits(400, bm25=3.0, vectors=1.0, size=30)  # and here a lower weight is better
+    chosen = select_encoder(made, select_bm25(made), [teacher])
+    assert chosen.encoder is teacher
+    assert chosen.served.fusion.weights["vectors"] < 3.0
+    assert chosen.served.dev_map > select_bm25(made).served.dev_map
+
+
+def test_a_usual_weight_that_lowers_dev_a_little_does_not_serve():
+    """Lower by less than the standard error: no proof of harm, but no reason to serve either."""
+    made = splits(30, bm25=2.0, vectors=0.0, size=10, seed=3)
+    dev = made["dev"]
+    usual, bm25 = Fusion(weights={"bm25": 1.0, "vectors": 0.6}), Fusion(weights={"bm25": 1.0})
+    values, base = (
+        np.array(
+            [
+                average_precision(fusion.join(candidates), query.right_ids)
+                for candidates, query in zip(dev.find(None, dev.queries), dev.queries, strict=True)
+            ]
+        )
+        for fusion in (usual, bm25)
+    )
+    assert values.mean() < base.mean()
+    assert not gains(base, values)
+    teacher = replace(ENCODER, usual_weight=0.6)
+    assert select_encoder(made, select_bm25(made), [teacher]).encoder is None
+
+
 def test_a_pair_model_serves_only_if_it_gains():
     made = splits(150, 1.5, 1.5)
     first = selected_encoder(made)

@@ -79,6 +79,18 @@ class Serving:
     def fusion(self) -> Fusion:
         return Fusion(self.how, self.weights)
 
+    @property
+    def untrained(self) -> str | None:
+        """The system of the teacher as it comes, with BM25; None if it was not compared."""
+        systems = self.figures.get("test", {})
+        if self.teacher is None or not self.teacher.tried or not systems:
+            return None
+        if (name := f"fused {self.teacher.name}") in systems:
+            return name
+        if self.encoder != f"{SENTENCE}{self.teacher.name}":
+            return None
+        return "without pair" if "without pair" in systems else "fused"
+
 
 @dataclass(frozen=True)
 class Manifest:

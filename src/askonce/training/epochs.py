@@ -27,7 +27,7 @@ from askonce.training.processes import (
 )
 
 Example = TypeVar("Example")
-Stop = Callable[[], bool]  # asked after each epoch whether to end the run
+Stop = Callable[[], bool]  # asked after each step whether to end the run
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,9 @@ def run_epochs(
     not shorten the run: the patience compares trained epochs only. After each epoch the learner's
     folder gets a checkpoint and the history as JSON lines. Call this again with the same folder to
     resume a run that was interrupted: it ends with the same weights. A run that ``stop`` ended is
-    complete and does not resume. On return, the module has the weights of the
-    last epoch; load the best ones from where ``save`` put them.
+    complete and does not resume; if that was within an epoch, the weights are measured as they are,
+    and the history has the ``part`` of the epoch that was trained. On return, the module has the
+    weights of the last epoch; load the best ones from where ``save`` put them.
     """
     module, processes, folder = learner.module, learner.processes, learner.folder
     module.train()  # drops prepared tables, which belong to one device
@@ -130,7 +131,7 @@ def run_epochs(
         begin = time.perf_counter()
         record: EpochRecord = {"epoch": number}
         if number:
-            record |= _train(learner, number, on_event)
+            record |= _train(learner, number, on_event, stop)
         module.eval()
         measurement = learner.measure()
         record |= {"seconds": round(time.perf_counter() - begin, 3), **measurement.figures}
@@ -156,8 +157,8 @@ def run_epochs(
     return progress
 
 
-def _train(learner: Learner[Any], epoch: int, on_event: OnEvent) -> dict[str, float]:
-    """Train for one epoch; returns its loss and rate."""
+def _train(learner: Learner[Any], epoch: int, on_event: OnEvent, stop: Stop) -> dict[str, float]:
+    """Train for one epoch, or for the part of it until ``stop``; returns its loss and rate."""
     processes, optimizer, settings = learner.processes, learner.optimizer, learner.settings
     begin = time.perf_counter()
     # dropout: the same after a resume, another on each process
@@ -181,6 +182,8 @@ def _train(learner: Learner[Any], epoch: int, on_event: OnEvent) -> dict[str, fl
         optimizer.step()
         done += len(batch)
         on_event(Step(epoch, done, size, total / max(count, 1)))
+        if stop():
+            break
     total, count = sum_over_processes(
         torch.tensor([total, count], dtype=torch.float64), processes
     ).tolist()
@@ -189,6 +192,7 @@ def _train(learner: Learner[Any], epoch: int, on_event: OnEvent) -> dict[str, fl
         "loss": total / count,
         "rate": learner.rate(epoch, 0),
         **({f"{learner.unit}_per_second": speed} if learner.unit else {}),
+        **({"part": round(done / size, 4)} if done < size else {}),
     }
 
 

@@ -113,7 +113,9 @@ class FineTuning(Learner[Group]):
         self.folder = folder
         self._dev = dev_split(dataset, config.dev)
         split = config.split or dataset.train
-        self._sampler = GroupSampler(dataset, split, config.negatives, config.seed)
+        self._sampler = GroupSampler(
+            dataset, split, config.negatives, config.seed, config.positives
+        )
         self._collator = Collator(numbers, self._sampler.right)
         # a student learns all word vectors, which is most of a step: fused, it takes a third
         fused = {"fused": True} if beside is not None and config.optimiser == "adam" else {}

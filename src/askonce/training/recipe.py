@@ -58,6 +58,9 @@ class Negatives:
         return self.count + (most - self.count) * (epoch - 1) // self.grow
 
 
+_COUNTS = ("epochs", "batch_size", "patience", "halve_every", "dev", "positives")
+
+
 @dataclass(frozen=True)
 class TrainSettings:
     """Loss, negatives, optimiser and length of the training."""
@@ -69,6 +72,9 @@ class TrainSettings:
     margin: float = 1.0
     scale: float = 1.0  # multiplies scores before the loss; a softmax over cosines needs it
     negatives: Negatives = field(default_factory=Negatives)
+    # right candidates of a question in an epoch, drawn anew for each; None takes all. Where
+    # clusters of duplicates are large, all pairs would be mostly those of the largest cluster
+    positives: int | None = None
     split: str | None = None  # to train on; None is the dataset's training split
     epochs: int = 10
     batch_size: int = 50  # groups: a group is a query, a right candidate and its negatives
@@ -85,7 +91,7 @@ class TrainSettings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        at_least(self, "train", 1, "epochs", "batch_size", "patience", "halve_every", "dev")
+        at_least(self, "train", 1, *_COUNTS)
         at_least(self, "train", 0, "l2", "seed")
         above_zero(self, "train", "rate", "scale", "clip")
         pointwise = self.loss == "cross_entropy" and self.negatives.source == "all"

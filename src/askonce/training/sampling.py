@@ -77,6 +77,7 @@ class GroupSampler:
     split: str
     negatives: Negatives
     seed: int = 1
+    positives: int | None = None  # right posts of a query in an epoch; None for all
 
     def __post_init__(self) -> None:
         pools = split_of(self.dataset, self.split)
@@ -86,7 +87,6 @@ class GroupSampler:
                 f"no question of split {self.split!r} has a right candidate; nothing to learn from"
             )
         self.right = known_right(self._pools)
-        self._examples = [(pool, right) for pool in self._pools for right in pool.positives]
         # without a corpus, the texts of this split: those of dev and test must not be trained on
         posts = {post.id: post for post in self.dataset.corpus or candidates(pools)}
         self._everything = list(posts.values())
@@ -103,10 +103,20 @@ class GroupSampler:
             groups = list(self._mixed(rng, scores))
         else:
             count = self.negatives.drawn(number)
-            groups = [_group(p, right, self._wrong(p, rng, count)) for p, right in self._examples]
+            groups = [
+                _group(pool, right, self._wrong(pool, rng, count))
+                for pool in self._pools
+                for right in self._drawn(pool, rng)
+            ]
         self._need_both_kinds(groups)
         rng.shuffle(groups)
         return groups
+
+    def _drawn(self, pool: Pool, rng: Random) -> Sequence[Post]:
+        """The right posts of an epoch."""
+        right = pool.positives
+        few = self.positives is None or len(right) <= self.positives
+        return right if few else rng.sample(right, self.positives or 0)
 
     def _need_both_kinds(self, groups: Sequence[Group]) -> None:
         if self.negatives.source == "batch":  # right answers of other queries are the negatives
@@ -164,7 +174,7 @@ class GroupSampler:
             score = dict(zip((post.id for post in pool.candidates), ranked.tolist(), strict=True))
             hardest_first = sorted(self._own_wrong(pool), key=lambda post: -score[post.id])
             hard, others = hardest_first[: count // 2], hardest_first[count // 2 :]
-            for right in pool.positives:
+            for right in self._drawn(pool, rng):
                 drawn = [*hard, *rng.sample(others, min(count - len(hard), len(others)))]
                 yield _group(pool, right, drawn or self._from_corpus(pool, rng, count))
 

@@ -154,7 +154,7 @@ def _archive_gain(data: str, serving: Serving) -> Gain:
         low, high = intervals.get(system, (None, None))
         return RowMean(row, test[system]["MAP"], low, high)
 
-    had = "fused minilm" if "fused minilm" in test else "fused"
+    had = "fused minilm" if "fused minilm" in test else serving.untrained or "fused"
     used = [part for part in (serving.encoder, serving.pair) if part]
     parts = [part.removeprefix(SENTENCE).rpartition("/")[2] for part in used]
     row = "+".join([*(["bm25"] if serving.weights.get("bm25") else []), *parts])

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from askonce.cli.archives.training_table import show_serving
 from askonce.cli.options import ArchiveLocation, JsonFlag, WorkFolder, folder_only
 from askonce.cli.output import console, write_json
 from askonce.cli.progress import training_progress
 from askonce.types import TaskName
 
 if TYPE_CHECKING:
-    from askonce.ranking.manifest import Serving, TeacherReading
     from askonce.training.archive.run import Trained
-
-METRICS = ("MAP", "MRR", "P@1", "P@5", "nDCG@10")
 
 
 def train(
@@ -31,7 +29,7 @@ def train(
         str | None, Option(help="Only this encoder: a model to train, or a teacher such as minilm.")
     ] = None,
     minutes: Annotated[
-        float, Option(help="Time for reading and training, after which no epoch begins.")
+        float, Option(help="Time for reading and training, after which epochs are cut short.")
     ] = 10.0,
     vectors: Annotated[
         Path | None, Option(help="Word vectors to use beside those learnt from the posts.")
@@ -62,7 +60,7 @@ def train(
         _write(opened.name, tasks, trained)
         return
     for name, serving in servings.items():
-        _show(name, serving)
+        show_serving(name, serving)
     console().print(f"models in {trained.folder}")
 
 
@@ -78,55 +76,3 @@ def _write(archive: str, tasks: tuple[TaskName, ...], trained: "Trained") -> Non
             "missing": dict(trained.missing),
         }
     )
-
-
-def _show(name: str, serving: "Serving") -> None:
-    """What serves, and the figures of every system that was tried, BM25's first."""
-    from rich.table import Table
-
-    weights = serving.weights
-    parts = [f"{weight:g} {stage}" for stage, weight in weights.items()]
-    stages = " + ".join(parts if len(parts) > 1 else weights)
-    models = [model for model in (serving.encoder, serving.pair) if model]
-    learnt = (
-        f"learnt from {serving.labels}, {serving.seconds:.0f} s" if serving.labels else "no labels"
-    )
-    title = f"{name}: {stages} serves ({', '.join([*models, learnt])})"
-    table = Table("split", "system", *METRICS, title=title, title_justify="left")
-    for split in ("dev", "test"):
-        for system, values in serving.figures.get(split, {}).items():
-            shown = [f"{values[metric]:.4f}" for metric in METRICS]
-            if interval := serving.intervals.get(split, {}).get(system):
-                shown[0] += f" [{interval[0]:.3f}, {interval[1]:.3f}]"
-            table.add_row(f"{split} (n={serving.queries[split]:,})", system, *shown)
-    if serving.teacher is not None:
-        table.caption = f"teacher {serving.teacher.name}: {_reading(serving.teacher)}"
-        table.caption_justify = "left"
-    console().print(table)
-    if serving.encoder is None and serving.pair is None:
-        typer.echo(
-            f"note: nothing was better than BM25 on dev for {name}; {_hint(serving)} may help",
-            err=True,
-        )
-    elif serving.labels == "titles":
-        typer.echo(
-            "note: no duplicates are marked, so titles and bodies stand in for them; that flatters "
-            "BM25, since a body repeats its title",
-            err=True,
-        )
-
-
-def _hint(serving: "Serving") -> str:
-    if serving.teacher is None:
-        return "more marks, or a teacher (pip install 'askonce[minilm]'),"
-    return "more marks" if serving.teacher.tried else "more --minutes for the teacher"
-
-
-def _reading(teacher: "TeacherReading") -> str:
-    """What a teacher has read, and what follows from that."""
-    text = f"read {teacher.read:,} of {teacher.posts:,} posts"
-    if not teacher.tried:
-        return f"{text}: not compared, for lack of --minutes; an engine reads on"
-    if teacher.read == teacher.posts:
-        return text
-    return f"{text}: all systems measured on these; an engine reads the others"

@@ -32,7 +32,7 @@ FIRST_QUESTIONS = 300  # of dev, to compare the starter with BM25 before trainin
 class TrainOptions:
     encoder: str | None = None  # a registered model, or a sentence-transformers model
     tasks: tuple[TaskName, ...] = ("questions", "answers")
-    minutes: float = 10.0  # after which no epoch begins
+    minutes: float = 10.0  # after which epochs are cut short
     vectors: Path | None = None  # a file of word vectors, besides those learnt from the archive
     seed: int = 1
 

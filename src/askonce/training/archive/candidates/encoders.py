@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
@@ -19,6 +20,7 @@ from askonce.training.archive.candidates.recipes import (
 )
 from askonce.training.archive.candidates.students import STUDENT, tune_student
 from askonce.training.archive.candidates.task_training import (
+    ADAPTER_SEEDS,
     ADAPTER_SIDES,
     TaskTraining,
     question_count,
@@ -28,6 +30,7 @@ from askonce.training.archive.candidates.teaching import ArchiveTeacher, usual_w
 from askonce.training.archive.selection.held_out import EncodedPosts
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.checkpoint import Progress
+from askonce.training.fine_tuning import TrainedRanker, train
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
@@ -36,6 +39,7 @@ from askonce.types import Dataset, TaskName
 
 if TYPE_CHECKING:
     from askonce.models.adapter import Adapter
+    from askonce.models.base import Matcher
 
 MIN_BODIES = 1000  # questions with a title and a body; fewer do not train a decoder
 ENCODER, ADAPTER, PRETRAINED = "encoder", "adapter", "pretrained"  # folders
@@ -112,23 +116,60 @@ def encode_posts(run: TaskTraining, task: ArchiveTask, encoder: TrainedEncoder) 
 
 
 def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[TrainedEncoder]:
-    """Adapters over the teacher's vectors; for answers also one with a map for each side."""
+    """Adapters over the teacher's vectors; for answers also one with a map for each side.
+
+    Each is the mean of several trainings.
+    """
     dataset = teacher.pools(run.encoder_data)
     if not all(dataset.splits.values()):
         return
     lexicon = TeacherLexicon(teacher=teacher.teacher)
-    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
     for sides in ADAPTER_SIDES[run.name]:
-        recipe = adapter_recipe(
-            dataset.name, run.seed, teacher.teacher, sides, question_count(dataset)
-        )
-        ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
         folder = ADAPTER if sides == 1 else f"{ADAPTER}-{sides}"
-        trained = train_model(run, ranker, dataset, recipe, folder)
+        trainings = _train_seeds(run, teacher, lexicon, dataset, sides, folder)
+        first = trainings[0].ranker
         # the teacher whose weights are loaded already
-        loaded = Ranker(trained.ranker.name, trained.ranker.model, lexicon, trained.ranker.card)
-        encoder = _encoder(run, folder, loaded, trained.progress)
+        mean = Ranker(first.name, _mean_weights(trainings), lexicon, first.card)
+        mean.save(run.folder / folder)
+        encoder = _encoder(run, folder, mean, trainings[0].progress)
         yield replace(encoder, teacher=teacher.name, sides=sides)
+
+
+def _train_seeds(
+    run: TaskTraining,
+    teacher: ArchiveTeacher,
+    lexicon: TeacherLexicon,
+    dataset: Dataset,
+    sides: int,
+    folder: str,
+) -> list[TrainedRanker]:
+    """An adapter trained in several random orders from the same weights, while there is time."""
+    count = question_count(dataset)
+    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
+    stop = run.clock.next(ADAPTER_SEEDS * count)
+    trainings: list[TrainedRanker] = []
+    run.say(f"training {folder}")
+    for seed in range(run.seed, run.seed + ADAPTER_SEEDS):
+        recipe = adapter_recipe(dataset.name, seed, teacher.teacher, sides, count)
+        ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
+        path = run.folder / f"{folder}-seed-{seed}"
+        trainings.append(train(ranker, dataset, recipe, path, run.on_event, stop=stop))
+        if stop():
+            break
+    return trainings
+
+
+def _mean_weights(trainings: Sequence[TrainedRanker]) -> "Matcher":
+    """The model with the mean weights of the trainings that improved on the start, if any did.
+
+    They began with the same weights, so the mean is a model of the same kind. It is better than
+    most of them, without choosing one by chance on a small dev set.
+    """
+    better = [one for one in trainings if one.progress.best_epoch] or trainings[:1]
+    states = [one.ranker.model.state_dict() for one in better]
+    model = better[0].ranker.model
+    model.load_state_dict({key: torch.stack([s[key] for s in states]).mean(0) for key in states[0]})
+    return model
 
 
 def _train_encoder(run: TaskTraining, model: str | None) -> TrainedEncoder:

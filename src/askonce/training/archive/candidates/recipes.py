@@ -67,6 +67,7 @@ ADAPTER: dict[str, Any] = {
         "rate": 3e-4,
     },
 }
+POSITIVES = 3  # of a question in an epoch, so that no large cluster of duplicates decides
 MAX_BATCH, MIN_STEPS = 128, 10  # the largest batch; a small archive gets this many steps
 # A bag of words in the space of the teacher or of the adapter: a lookup and a sum per text.
 STUDENT: dict[str, Any] = {
@@ -139,7 +140,5 @@ def _batch_size(questions: int) -> int:
 
 
 def _recipe(tables: Mapping[str, Any], dataset: str, seed: int) -> Recipe:
-    return recipe_of(
-        {**tables, "dataset": dataset, "train": {**tables["train"], "seed": seed}},
-        "the recipe of an archive",
-    )
+    train = {"positives": POSITIVES, **tables["train"], "seed": seed}
+    return recipe_of({**tables, "dataset": dataset, "train": train}, "the recipe of an archive")

@@ -18,6 +18,7 @@ from askonce.types import Dataset, TaskName
 
 EPOCH_QUESTIONS = 300  # of dev, to compare epochs; what serves is selected on all of dev
 PAIR_QUESTIONS = 6000  # to train a pair model on; each costs as much as ten for an encoder
+ADAPTER_SEEDS = 3  # trainings of an adapter, whose mean is compared
 ADAPTER_SIDES: dict[TaskName, tuple[int, ...]] = {"questions": (1,), "answers": (1, 2)}
 
 
@@ -83,7 +84,8 @@ class TaskTraining:
     @property
     def taught_questions(self) -> int:
         """How many questions adapters and students learn from, by which time is shared."""
-        encoders = (len(ADAPTER_SIDES[self.name]) if self.teacher else 0) + 2 * bool(self.student)
+        adapters = ADAPTER_SEEDS * len(ADAPTER_SIDES[self.name]) if self.teacher else 0
+        encoders = adapters + 2 * bool(self.student)
         return encoders * question_count(self.encoder_data)
 
     @property

@@ -22,6 +22,7 @@ from askonce.types import Post
 
 WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)  # of a new stage beside those before it
 HOW: tuple[How, ...] = ("zscore", "reciprocal")
+FEW = 25  # questions of dev: a lower MAP on fewer must exceed its standard error to count
 BOOTSTRAP = 2000  # samples of the questions
 ROUNDING = 1 + 1e-6  # where a single question rose, the rise and its error are equal
 
@@ -36,6 +37,10 @@ class Measured:
     fusion: Fusion
     rankings: Mapping[str, Sequence[Ranked]]  # of each split
     metrics: SplitMetrics
+
+    @property
+    def dev_map(self) -> float:
+        return self.metrics["dev"]["MAP"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +92,8 @@ def select_encoder(splits: Splits, bm25: Selected, encoders: Iterable[EncodedPos
     """BM25 alone, or an encoder alone or beside it; each must gain on what would serve without it.
 
     An encoder with a usual weight, which needs no labels, serves with it beside BM25 unless dev
-    shows that it does harm: a small dev set tells little. Encoders are compared in their order, so
-    an earlier one serves unless dev can tell them apart.
+    shows that it does harm, or that another fusion gains on it. Encoders are compared in their
+    order, so an earlier one serves unless dev can tell them apart.
     """
     comparison = EncoderComparison(splits, bm25)
     for encoder in encoders:
@@ -189,10 +194,14 @@ def _try_encoder(
     dev = splits["dev"].queries
     fusion, gained = select(dev, before.served.rankings["dev"], candidates["dev"], [alone, *both])
     vectors, served = (_measure(splits, one, candidates) for one in (alone, fusion))
-    if not gained and encoder.usual_weight is not None and before.encoder is None:
+    if encoder.usual_weight is not None and before.encoder is None:
         usual = Fusion(weights={BM25: 1.0, VECTORS: encoder.usual_weight})
         measured = _measure(splits, usual, candidates)
-        if proxy or not _gains(dev, before.served, measured):
+        if len(dev) < FEW:
+            helps = not _gains(dev, before.served, measured)
+        else:
+            helps = measured.dev_map >= before.served.dev_map
+        if (proxy or helps) and not (gained and _gains(dev, served, measured)):
             served, gained = measured, True
     return _Tried(encoder, vectors, served, gained)
 
