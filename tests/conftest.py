@@ -1,5 +1,6 @@
 """What several tests share: where the benchmark data is, a real PostgreSQL, a small disk."""
 
+import gc
 import os
 import pwd
 import shutil
@@ -24,6 +25,13 @@ from askonce.types import Dataset
 
 # small tensors on several threads wait for each other more than they compute
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# files of tests in memory, where there is room: half of what a small test does is writing files
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30  # bytes
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("TMPDIR", str(MEMORY))
+    tempfile.tempdir = None  # pytest has looked for it already
 
 # vectors that a teacher reads in tests do not go into the user's cache
 _CACHE = tempfile.TemporaryDirectory(prefix="askonce-cache-")
@@ -155,6 +163,11 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     yield make
     if folder.is_mount():
         subprocess.run(["umount", str(folder)], check=True)
+
+
+def pytest_collection_finish():
+    """What is loaded by now stays: look for garbage among newer objects only."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter, config):

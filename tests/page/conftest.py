@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
+import httpx
 import numpy as np
 import pytest
 
@@ -82,6 +83,13 @@ def bare(bicycles: Path) -> Iterator[str]:
     """The address of a server without a trained model."""
     with serving(bicycles) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def http() -> Iterator[httpx.Client]:
+    """A client of all servers, made once: loading certificates takes longer than a request."""
+    with httpx.Client(verify=False, timeout=60) as client:
+        yield client
 
 
 @pytest.fixture

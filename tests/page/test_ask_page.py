@@ -2,7 +2,6 @@
 
 import re
 
-import httpx
 import pytest
 
 QUESTION = "my rear tyre keeps getting punctures"
@@ -14,9 +13,9 @@ def loaded(page):
     page.locator(".results:not([aria-busy])").wait_for()
 
 
-def test_the_home_page_says_what_is_searched(open_page, bare):
+def test_the_home_page_says_what_is_searched(open_page, bare, http):
     page = open_page(bare)
-    posts = httpx.get(f"{bare}readyz").json()["posts"]
+    posts = http.get(f"{bare}readyz").json()["posts"]
     page.get_by_text(f"Searching {posts} posts in bicycles", exact=True).wait_for()
 
 
@@ -339,15 +338,15 @@ def test_the_way_back_keeps_title_scroll_and_focus(open_page, bare):
     assert page.title().startswith(QUESTION)
 
 
-def test_a_new_question_is_posted_where_writes_are_allowed(open_page, bare):
+def test_a_new_question_is_posted_where_writes_are_allowed(open_page, bare, http):
     page = open_page(bare + "?q=xyzzyqwertz")
     form = page.get_by_label("Ask a new question")
     form.get_by_label("Details").fill("What is it?")
     form.get_by_role("button", name="Post the question").click()
     page.get_by_role("link", name="Open your question").click()
     page.get_by_role("heading", level=1, name="xyzzyqwertz").wait_for()
-    posted = httpx.get(f"{bare}api/similar", params={"q": "xyzzyqwertz"}).json()["similar"][0]
-    httpx.delete(f"{bare}api/posts/{posted['id']}").raise_for_status()
+    posted = http.get(f"{bare}api/similar", params={"q": "xyzzyqwertz"}).json()["similar"][0]
+    http.delete(f"{bare}api/posts/{posted['id']}").raise_for_status()
 
 
 def test_an_error_that_lasts_is_said_without_trying_again(open_page, bare, trouble):
@@ -401,7 +400,7 @@ def test_a_slow_answer_is_said(open_page, bare):
     assert page.locator(".waiting").count() == 0
 
 
-def test_a_post_is_found_at_once_and_gone_when_deleted(open_page, bare):
+def test_a_post_is_found_at_once_and_gone_when_deleted(open_page, bare, http):
     post = {
         "id": "page-new",
         "kind": "question",
@@ -409,7 +408,7 @@ def test_a_post_is_found_at_once_and_gone_when_deleted(open_page, bare):
         "body": "Asked by a test.",
         "tags": ["fit"],
     }
-    httpx.post(f"{bare}api/posts", json=post).raise_for_status()
+    http.post(f"{bare}api/posts", json=post).raise_for_status()
     try:
         page = open_page(bare)
         page.keyboard.type("flugelbinder")
@@ -417,11 +416,11 @@ def test_a_post_is_found_at_once_and_gone_when_deleted(open_page, bare):
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Does a flugelbinder fit").wait_for()
         edit = {"title": "Does a grommetwheel fit a recumbent?"}
-        httpx.put(f"{bare}api/posts/page-new", json=edit).raise_for_status()
+        http.put(f"{bare}api/posts/page-new", json=edit).raise_for_status()
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_role("heading", name="Nothing close was asked before").wait_for()
     finally:
-        httpx.delete(f"{bare}api/posts/page-new").raise_for_status()
+        http.delete(f"{bare}api/posts/page-new").raise_for_status()
     page.get_by_label("Your question").fill("grommetwheel")
     page.get_by_label("Your question").press("Enter")
     page.wait_for_url("**grommetwheel")
@@ -430,7 +429,7 @@ def test_a_post_is_found_at_once_and_gone_when_deleted(open_page, bare):
     assert page.locator(".hit").count() == 0
 
 
-def test_script_in_a_post_is_harmless(open_page, bare):
+def test_script_in_a_post_is_harmless(open_page, bare, http):
     script = "window.hacked = true"
     posts = [
         {
@@ -452,7 +451,7 @@ def test_script_in_a_post_is_harmless(open_page, bare):
             "html": f"<a href=' javascript:{script}' onfocus='{script}' autofocus>zorbinator</a>",
         },
     ]
-    httpx.post(f"{bare}api/posts", json={"posts": posts}).raise_for_status()
+    http.post(f"{bare}api/posts", json={"posts": posts}).raise_for_status()
     try:
         page = open_page(bare + "?q=zorbinator")
         page.locator(".title-button", has_text="Is <img src=x onerror=").click()
@@ -468,7 +467,7 @@ def test_script_in_a_post_is_harmless(open_page, bare):
         assert quoted.locator("b").first.inner_text() == "zorbinator"  # what is harmless stays
         assert page.evaluate("window.hacked") is None
     finally:
-        httpx.post(f"{bare}api/posts/delete", json={"ids": [p["id"] for p in posts]})
+        http.post(f"{bare}api/posts/delete", json={"ids": [p["id"] for p in posts]})
 
 
 MARKED = [

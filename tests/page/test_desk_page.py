@@ -1,6 +1,5 @@
 """The moderator's desk, insights and the hand-over of new questions, in a real browser."""
 
-import httpx
 import pytest
 
 from tests.page.conftest import COPIED, MODERATOR
@@ -12,7 +11,7 @@ def enter_key(page):
     page.get_by_role("button", name="Use this key").click()
 
 
-def test_mark_dismiss_merge_undo(open_page, desk, trouble, picture):
+def test_mark_dismiss_merge_undo(open_page, desk, trouble, picture, http):
     trouble.expected += ["401", "Failed to load resource"]
     page = open_page(f"{desk}?view=moderate")
     enter_key(page)
@@ -24,7 +23,7 @@ def test_mark_dismiss_merge_undo(open_page, desk, trouble, picture):
     headers = {"x-api-key": MODERATOR}
 
     def thread(name):
-        return httpx.get(f"{desk}api/posts/{name}", headers=headers).json()
+        return http.get(f"{desk}api/posts/{name}", headers=headers).json()
 
     for press, settled in (
         ("Mark as duplicate", lambda: thread("q2")["duplicate_of"] == "q1"),
@@ -112,12 +111,12 @@ def test_a_new_question_is_handed_over_and_shows_in_the_insights(open_page, desk
     page.get_by_text("Pinned", exact=True).wait_for()
 
 
-def test_images_of_allowed_hosts_are_shown(open_page, desk, trouble):
+def test_images_of_allowed_hosts_are_shown(open_page, desk, trouble, http):
     hosts = ("images.example", "other.example")
     pictures = "".join(f'<img src="https://{host}/a.svg" onerror="alert(1)">' for host in hosts)
     post = {"id": "q9", "title": "What is this part?", "html": f"<p>Here: {pictures}</p>"}
     headers = {"x-api-key": MODERATOR}
-    httpx.post(f"{desk}api/posts", json=post, headers=headers).raise_for_status()
+    http.post(f"{desk}api/posts", json=post, headers=headers).raise_for_status()
     try:
         page = open_page(desk)
         drawn = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
@@ -134,7 +133,7 @@ def test_images_of_allowed_hosts_are_shown(open_page, desk, trouble):
         assert image.get_attribute("alt") == "Image"  # a link needs a name
         assert page.locator(".quoted a").last.inner_text() == "Image"
     finally:
-        httpx.delete(f"{desk}api/posts/q9", headers=headers)
+        http.delete(f"{desk}api/posts/q9", headers=headers)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -1,6 +1,5 @@
 """Feedback on the page teaches the next model."""
 
-import httpx
 import pytest
 
 from askonce.archive import Archive
@@ -18,7 +17,7 @@ def visited(tmp_path):
         yield folder, address
 
 
-def marked(open_page, address):
+def marked(open_page, address, http):
     """The page after a visitor has marked results, and fifty others have."""
     page = open_page(f"{address}?q={OLD[0]}+needs+care")
     group = page.locator("[data-id=q0] .feedback-group")
@@ -33,7 +32,7 @@ def marked(open_page, address):
         "false",
     )
     for n, mark in enumerate(marks(lambda n: f"visitor-number-{n:04}")):
-        httpx.post(
+        http.post(
             f"{address}api/feedback",
             json={
                 "question": question(n),
@@ -50,14 +49,14 @@ def marked(open_page, address):
     return page
 
 
-def test_marks_are_given_changed_and_counted(open_page, visited):
-    marked(open_page, visited[1])
+def test_marks_are_given_changed_and_counted(open_page, visited, http):
+    marked(open_page, visited[1], http)
 
 
 @pytest.mark.slow
-def test_feedback_then_training_then_another_order(open_page, visited, askonce):
+def test_feedback_then_training_then_another_order(open_page, visited, http, askonce):
     folder, address = visited
-    page = marked(open_page, address)
+    page = marked(open_page, address, http)
     trained = askonce("train", folder, "--encoder", "bag", "--task", "questions")
     assert trained.returncode == 0
     page.get_by_role("heading", name="Model 0001 is in service").wait_for()

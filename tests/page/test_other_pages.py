@@ -5,8 +5,6 @@ import os
 import re
 import time
 
-import httpx
-
 COMPARED = "?view=compare&q=rear+tyre+punctures"
 
 
@@ -46,10 +44,10 @@ def test_compare_answers_from_the_keyboard(open_page, modelled):
     assert page.get_by_role("button", name="Answers").get_attribute("aria-pressed") == "true"
 
 
-def test_the_overview_shows_what_the_server_counts(open_page, bare):
+def test_the_overview_shows_what_the_server_counts(open_page, bare, http):
     page = open_page(bare + "?view=archive")
     page.locator(".tiles").wait_for()
-    reported = httpx.get(f"{bare}api/overview").json()
+    reported = http.get(f"{bare}api/overview").json()
     tiles = page.locator(".tile").all_inner_texts()
     assert any(
         t.startswith(str(reported["counts"]["questions"])) or "questions" in t for t in tiles
@@ -66,10 +64,10 @@ def test_the_overview_shows_what_the_server_counts(open_page, bare):
     assert all(question["likely"]["probability"] >= 0.5 for question in likely)
 
 
-def test_the_overview_with_a_model_finds_duplicates(open_page, modelled):
+def test_the_overview_with_a_model_finds_duplicates(open_page, modelled, http):
     page = open_page(modelled + "?view=archive")
     page.locator(".tiles").wait_for()
-    actual = httpx.get(f"{modelled}api/overview").json()["duplicates_found"]
+    actual = http.get(f"{modelled}api/overview").json()["duplicates_found"]
     part = page.get_by_label("Likely duplicates, not marked yet")
     assert part.locator(".hit").count() == min(6, len(actual))
     if actual:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.page.conftest import empty
@@ -183,10 +182,10 @@ def test_keyboard_only_through_everything(open_page, modelled):
     assert page.locator("html").get_attribute("data-theme") == "dark"
 
 
-def test_titles_and_words_without_spaces_break(open_page, bare):
+def test_titles_and_words_without_spaces_break(open_page, bare, http):
     long = "why" + "x" * 300
     post = {"id": "page-long", "kind": "question", "title": f"{long} quuxword?", "body": "y" * 2000}
-    httpx.post(f"{bare}api/posts", json=post).raise_for_status()
+    http.post(f"{bare}api/posts", json=post).raise_for_status()
     try:
         page = open_page(bare + "?q=quuxword", *PHONE)
         page.get_by_role("button", name=long).click()
@@ -196,4 +195,4 @@ def test_titles_and_words_without_spaces_break(open_page, bare):
         page.get_by_role("option").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     finally:
-        httpx.delete(f"{bare}api/posts/page-long")
+        http.delete(f"{bare}api/posts/page-long")

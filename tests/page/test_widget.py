@@ -4,7 +4,6 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 import pytest
 
 import askonce.server
@@ -146,7 +145,7 @@ def test_another_site_is_refused_and_its_page_goes_on(site, engine, open_page, t
     assert any("CORS policy" in text for text in trouble.seen)
 
 
-def test_a_key_serves_one_origin_with_its_own_rate(site, engine, open_page, tmp_path):
+def test_a_key_serves_one_origin_with_its_own_rate(site, engine, open_page, tmp_path, http):
     file = tmp_path / "keys"
     file.write_text(f"read another-key-of-readers\nread {KEY} {site.address} 0.001\n")
     keys = read_keys({}, file)
@@ -157,13 +156,13 @@ def test_a_key_serves_one_origin_with_its_own_rate(site, engine, open_page, tmp_
 
     def ask(**headers):
         headers = {"Authorization": f"Bearer {KEY}"} | headers
-        return httpx.get(f"{server}api/similar?q=brakes", headers=headers)
+        return http.get(f"{server}api/similar?q=brakes", headers=headers)
 
     assert ask().status_code == 403
     assert ask(Origin="https://another.example").status_code == 403
     assert ask(Origin=site.address).status_code == 429  # the widget has asked; others go on
     other = {"Authorization": "Bearer another-key-of-readers"}
-    assert httpx.get(f"{server}api/similar?q=brakes", headers=other).status_code == 200
+    assert http.get(f"{server}api/similar?q=brakes", headers=other).status_code == 200
 
 
 def test_a_search_box_for_documentation(site, engine, open_page):
@@ -187,12 +186,12 @@ def test_a_search_box_for_documentation(site, engine, open_page):
     assert opened.value.url == f"{server}?q=squealing%20brakes"
 
 
-def test_only_allowed_origins_may_frame_the_page(site, engine):
-    closed = httpx.get(serve(site, engine, keys=Keys()))
+def test_only_allowed_origins_may_frame_the_page(site, engine, http):
+    closed = http.get(serve(site, engine, keys=Keys()))
     assert "frame-ancestors 'none'" in closed.headers["content-security-policy"]
     assert closed.headers["x-frame-options"] == "DENY"
     assert "access-control-allow-origin" not in closed.headers
-    framed = httpx.get(serve(site, engine, origins=(site.address,)))
+    framed = http.get(serve(site, engine, origins=(site.address,)))
     policy = framed.headers["content-security-policy"]
     assert f"frame-ancestors 'self' {site.address}" in policy
     assert "x-frame-options" not in framed.headers

@@ -1,9 +1,13 @@
 """A teacher on an archive: read once, compared on dev, adapted, and taken over by the engine."""
 
+import shutil
 import zlib
 from collections import Counter
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -30,13 +34,13 @@ from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training import fine_tuning
 from askonce.training.archive import preparing
 from askonce.training.archive import run as run_module
-from askonce.training.archive.candidates import encoders, pair_model, teaching
+from askonce.training.archive.candidates import encoders, pair_model, students, teaching
 from askonce.training.archive.candidates import recipes as archive_recipes
 from askonce.training.archive.in_place import train_on_archive
 from askonce.training.archive.preparing import TrainOptions, first_servings, prepare
-from askonce.training.archive.run import train_snapshot
+from askonce.training.archive.run import Trained, train_snapshot
 from askonce.training.archive.selection.calibrate import prior
-from askonce.training.events import Phase, Reading, ignore
+from askonce.training.events import Event, Phase, Reading, ignore
 from askonce.types import Link, Post
 from tests.teachers.small_teacher import SmallTeacher
 
@@ -53,10 +57,9 @@ class Synonyms(SmallTeacher):
         return super()._sum(" ".join(word.removeprefix("x") for word in text.split()))
 
 
-@pytest.fixture
-def teacher(monkeypatch, request):
+def with_teacher(monkeypatch, salt):
     """One teacher for training and serving, instead of MiniLM; it counts what it reads."""
-    small = Synonyms(salt=zlib.crc32(request.node.name.encode()))  # a cache of its own
+    small = Synonyms(salt=zlib.crc32(salt.encode()))  # a cache of its own
     monkeypatch.setattr("askonce.teachers.teacher.SentenceTeacher", lambda source: small)
     monkeypatch.setattr(preparing, "default_teacher", lambda: "minilm")
     # a cross-encoder would be tuned from MiniLM's real weights; test_pair_students has a small one
@@ -64,7 +67,55 @@ def teacher(monkeypatch, request):
     for recipe in (*archive_recipes.ENCODERS.values(), archive_recipes.PAIR):
         monkeypatch.setitem(recipe["train"], "epochs", 1)
     monkeypatch.setitem(archive_recipes.PAIR["model"], "dim", 10)
+    monkeypatch.setitem(archive_recipes.STUDENT["train"], "epochs", 3)
+    monkeypatch.setattr(students, "DISTIL", replace(students.DISTIL, epochs=6))
     return small
+
+
+@pytest.fixture
+def teacher(monkeypatch, request):
+    return with_teacher(monkeypatch, request.node.name)
+
+
+class Lesson(NamedTuple):
+    """An archive that was trained once, for all tests that look at it."""
+
+    folder: Path
+    trained: Trained
+    read: list[str]  # by the teacher, in training
+    events: list[Event]
+    served: dict[str, Serving | None]  # for questions, when each phase began
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory):
+    """Trains on a forum with so much noise, once."""
+
+    @cache
+    def train(noise):
+        folder = tmp_path_factory.mktemp("lesson") / "m.askonce"
+        archive = in_folder(folder, forum(noise))
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            teacher = with_teacher(monkeypatch, f"lesson {noise}")
+            events, served, trained = observed(archive)
+        archive.close()
+        return Lesson(folder, trained, teacher.read, events, served)
+
+    return train
+
+
+def observed(archive):
+    """Train; all events, the Serving of questions when each phase began, and what was trained."""
+    events, served = [], {}
+
+    def look(event):
+        events.append(event)
+        if isinstance(event, Phase):
+            folder = current(archive.folder)
+            served[event.text] = read_manifest(folder).questions if folder else None
+
+    trained = train_on_archive(archive, TrainOptions(tasks=("questions",)), look)
+    return events, served, trained
 
 
 def forum(noise=0, marks=TOPICS):
@@ -91,14 +142,13 @@ def in_folder(folder, snapshot):
     return archive
 
 
-def no_text_twice(teacher):
-    return max(Counter(teacher.read).values()) == 1
+def no_text_twice(*read):
+    return max(sum(map(Counter, read), Counter()).values()) == 1
 
 
-def test_a_teacher_serves_and_nothing_is_read_twice(tmp_path, teacher):
-    archive = in_folder(tmp_path / "m.askonce", forum())
-    events = []
-    trained = train_on_archive(archive, TrainOptions(tasks=("questions",)), events.append)
+def test_a_teacher_serves_and_nothing_is_read_twice(lesson, monkeypatch):
+    folder, trained, read, events, _ = lesson(noise=0)
+    teacher = with_teacher(monkeypatch, "lesson 0")
     serving = trained.manifest.questions
     assert serving.encoder == "sentence:minilm"
     assert serving.teacher == TeacherReading("minilm", 2 * TOPICS, 2 * TOPICS)
@@ -106,32 +156,28 @@ def test_a_teacher_serves_and_nothing_is_read_twice(tmp_path, teacher):
     assert {"vectors adapter", "fused adapter", "vectors cosineqa"} <= serving.figures["dev"].keys()
     assert read_manifest(trained.folder) == trained.manifest
     assert any(isinstance(event, Reading) for event in events)
-    archive.close()
-
-    read = len(teacher.read)
-    with Engine.open(tmp_path / "m.askonce") as engine:
+    with Engine.open(folder) as engine:
         hits = engine.similar("how topic7")
         assert hits[0].id == "q7" and [each.id for each in hits[0].folded] == ["q7x"]
-    assert len(teacher.read) == read
-    assert no_text_twice(teacher)
+    assert not teacher.read
+    assert no_text_twice(read)
 
 
-def test_an_adapter_serves_where_dev_can_tell_it_from_its_teacher(tmp_path, teacher):
-    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
-    serving = train_on_archive(archive, TrainOptions(tasks=("questions",)), ignore).manifest
+def test_an_adapter_serves_where_dev_can_tell_it_from_its_teacher(lesson, monkeypatch):
+    folder, trained, read, *_ = lesson(noise=3)
+    teacher = with_teacher(monkeypatch, "lesson 3")
+    serving = trained.manifest
     assert serving.questions.encoder == "questions/adapter"
     for split in ("dev", "test"):
         figures = serving.questions.figures[split]
         assert figures["fused"]["MAP"] > figures["fused minilm"]["MAP"] + 0.1
     assert serving.questions.history
-    archive.close()
-    read = len(teacher.read)
-    with Engine.open(tmp_path / "m.askonce") as engine:
+    with Engine.open(folder) as engine:
         engine.similar(engine.archive.post("q3").title)
-        assert len(teacher.read) == read
+        assert not teacher.read
         engine.similar("topic3 in words that nobody has used")
-        assert len(teacher.read) == read + 1
-    assert no_text_twice(teacher)
+        assert len(teacher.read) == 1
+    assert no_text_twice(read, teacher.read)
 
 
 def test_answers_are_tried_with_one_side_and_two(tmp_path, teacher):
@@ -148,7 +194,7 @@ def test_answers_are_tried_with_one_side_and_two(tmp_path, teacher):
     questions = manifest.questions.figures["dev"].keys()
     assert "vectors adapter of answers" in questions
     assert "vectors adapter-2 of answers" not in questions  # questions have one side
-    assert no_text_twice(teacher)
+    assert no_text_twice(teacher.read)
 
 
 def test_an_adapter_is_the_mean_of_several_trainings(tmp_path, teacher, monkeypatch):
@@ -172,9 +218,9 @@ def test_an_adapter_is_the_mean_of_several_trainings(tmp_path, teacher, monkeypa
         torch.testing.assert_close(value, seeds.mean(0))
 
 
-def test_a_student_shares_the_space_and_the_index_of_the_adapter(tmp_path, teacher):
-    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
-    trained = train_on_archive(archive, TrainOptions(tasks=("questions",)), ignore)
+def test_a_student_shares_the_space_and_the_index_of_the_adapter(lesson, monkeypatch):
+    folder, trained, *_ = lesson(noise=3)
+    teacher = with_teacher(monkeypatch, "lesson 3")
     serving = trained.manifest.questions
     assert serving.encoder == "questions/adapter"
     assert serving.fast == "questions/student"
@@ -184,16 +230,14 @@ def test_a_student_shares_the_space_and_the_index_of_the_adapter(tmp_path, teach
     assert folders - {"pair"} == {"questions", "adapter", "student"}  # and no checkpoints
     student = Ranker.load(trained.folder / serving.fast)
     adapter = Ranker.load(trained.folder / serving.encoder)
-    texts = [post.text for post in archive.iterate("question")]
+    texts = [post.text for post in forum(noise=3).questions.values()]
     own, others = adapter.encode(texts), adapter.encode(texts[::-1])
     near, far = ((student.encode(texts) * keys).sum(1).mean() for keys in (own, others))
     assert near > far + 0.1
-    archive.close()
-    read = len(teacher.read)
-    with Engine.open(tmp_path / "m.askonce") as engine:
+    with Engine.open(folder) as engine:
         assert engine.status().read == 1  # training has read everything
         engine.suggest("topic3 in words that nobody has used")
-    assert len(teacher.read) == read
+    assert not teacher.read
 
 
 def test_a_teacher_that_read_no_training_labels_has_a_student(tmp_path, teacher, monkeypatch):
@@ -237,30 +281,19 @@ def test_the_starter_serves_while_the_first_training_runs(tmp_path, teacher):
     assert set(served) == {"sentence:minilm"}  # what was trained is not replaced
 
 
-def served_by_phase(archive, **options):
-    """The questions' Serving when each phase of a training began, and what was trained."""
-    served = {}
-
-    def look(event):
-        if isinstance(event, Phase):
-            folder = current(archive.folder)
-            served[event.text] = read_manifest(folder).questions if folder else None
-
-    return served, train_on_archive(archive, TrainOptions(tasks=("questions",), **options), look)
-
-
-def test_the_first_student_serves_before_other_encoders_are_tried(tmp_path, teacher):
-    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
-    served, trained = served_by_phase(archive)
+def test_the_first_student_serves_before_other_encoders_are_tried(lesson, monkeypatch, tmp_path):
+    folder, trained, *_, served = lesson(noise=3)
+    with_teacher(monkeypatch, "lesson 3")
     assert served["training the student"].encoder in (None, "sentence:starter")
     early = served["learning words"]
     assert (early.encoder, early.fast) == ("questions/adapter", "questions/student")
     assert early.figures["dev"].keys() < trained.manifest.questions.figures["dev"].keys()
-    folder = archive.folder / "models" / "0002"
-    assert Ranker.load(folder / early.fast).name == "bag"
-    assert not list(folder.rglob("*checkpoint*"))
+    first = folder / "models" / "0002"
+    assert Ranker.load(first / early.fast).name == "bag"
+    assert not list(first.rglob("*checkpoint*"))
     assert {path.name for path in trained.folder.iterdir()} == {"manifest.json", "questions"}
-    served, trained = served_by_phase(archive)
+    archive = Archive.open(shutil.copytree(folder, tmp_path / "m.askonce"))
+    *_, trained = observed(archive)
     assert trained.folder.name == "0004"  # nothing was published meanwhile
 
 
@@ -281,7 +314,7 @@ def test_a_teacher_that_had_no_time_reads_on_and_teaches_again(tmp_path, teacher
     assert serving.teacher.read == serving.teacher.posts
     early = read_manifest(archive.folder / "models" / "0002").questions
     assert early.encoder and early.teacher.read < early.teacher.posts
-    assert no_text_twice(teacher)
+    assert no_text_twice(teacher.read)
 
 
 class Killed(Exception):
@@ -409,7 +442,7 @@ def test_what_fits_the_time_is_read_and_all_systems_are_measured_on_it(
     assert {"vectors", "bm25"} <= figures.keys()
     held_out = {f"how topic{n}" for n in range(50, TOPICS)}  # the newest
     assert held_out <= set(teacher.read)
-    assert no_text_twice(teacher)
+    assert no_text_twice(teacher.read)
 
 
 def test_systems_are_compared_by_the_questions_that_were_read(tmp_path, teacher, monkeypatch):
@@ -441,18 +474,21 @@ def test_a_named_teacher_is_the_only_encoder(tmp_path, teacher):
     assert "vectors adapter" in serving.figures["dev"]
 
 
-@pytest.mark.parametrize(("marks", "fitted"), [(40, False), (60, True)])
-def test_few_marks_leave_the_prior(tmp_path, teacher, marks, fitted):
+@pytest.mark.parametrize(("marks", "fitted"), [(40, False), (TOPICS, True)])
+def test_few_marks_leave_the_prior(tmp_path, teacher, lesson, marks, fitted):
     options = TrainOptions(tasks=("questions",))
-    serving = train_snapshot(forum(marks=marks), tmp_path, options, ignore).manifest.questions
+    serving = (
+        lesson(noise=0).trained
+        if marks == TOPICS
+        else train_snapshot(forum(marks=marks), tmp_path, options, ignore)
+    ).manifest.questions
     assert serving.labels == "duplicates"
     assert (serving.calibration != prior("minilm")) == fitted
     assert "Brier" in serving.figures["probability"]["test"]
 
 
-def test_sizes_and_intervals_of_every_system(tmp_path, teacher):
-    options = TrainOptions(tasks=("questions",))
-    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
+def test_sizes_and_intervals_of_every_system(lesson):
+    serving = lesson(noise=0).trained.manifest.questions
     for split in ("dev", "test"):
         assert serving.queries[split] > 1
         assert serving.intervals[split].keys() == serving.figures[split].keys()
