@@ -41,7 +41,7 @@ class AskonceModule(InputModule):
         self.ranker.save(output_path)
 
     @classmethod
-    def as_ranker(cls, model_name_or_path: str, *_: Any, **options: Any) -> "AskonceModule":
+    def load(cls, model_name_or_path: str, *_: Any, **options: Any) -> "AskonceModule":
         where = {name: options[name] for name in HUB_OPTIONS if name in options}
         folder = cls.load_dir_path(model_name_or_path, **where)
         return cls(Ranker.load(folder or model_name_or_path))
