@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import load_compare
 from engine_probe import resident_mb
 from forum import Forum
 from forum_archive import make
@@ -72,8 +73,6 @@ def main() -> None:
 
 def compare(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Rounds of both versions in turns, each with an archive of its own making."""
-    from load_compare import measure, table
-
     questions = options.posts
     sources = {
         "before": options.compare.resolve(),
@@ -90,9 +89,11 @@ def compare(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         for name, source in sources.items():
             say(f"round {number + 1} of {options.rounds}: {name}")
             with served(archives[name], source) as server:
-                figures = measure(server.port, server.number, questions, number, options.count)
+                figures = load_compare.measure(
+                    server.port, server.number, questions, number, options.count
+                )
             rounds[name].append(figures)
-    print(table(rounds), file=sys.stderr)
+    print(load_compare.table(rounds), file=sys.stderr)
     answered = [set(figures["asks"]["statuses"]) == {"200"} for figures in rounds["now"]]
     return {"rounds": rounds, "passed": all(answered)}
 
@@ -184,10 +185,8 @@ class Server:
 
     def resident_mb(self) -> float:
         """Its memory now; the highest so far is kept too."""
-        text = Path(f"/proc/{self._process.pid}/status").read_text()
-        result = {name: int(re.search(rf"{name}:\s+(\d+)", text)[1]) for name in ("VmRSS", "VmHWM")}
-        self.highest_mb = round(result["VmHWM"] / 1024, 1)
-        return round(result["VmRSS"] / 1024, 1)
+        self.highest_mb = load_compare.highest_mb(self.number)
+        return load_compare.resident_mb(self.number)
 
 
 @contextmanager

@@ -39,8 +39,10 @@ def measure(port: int, process: int, questions: int, seed: int, count: int) -> F
         figures[name] = described(driver) | {
             "per_s": round(answered / seconds, 1),
             "processor_ms": round(1000 * spent / max(1, answered), 2),
+            "load_average": round(os.getloadavg()[0], 1),
         }
     figures["burst"] = described(asyncio.run(at_once(port, asks(forum, BURST, seed + 200))))
+    figures["burst"] |= {"resident_mb": resident_mb(process), "highest_mb": highest_mb(process)}
     for name, clients in (("silent", silent_clients), ("slow readers", slow_readers)):
         with clients(port):
             figures[f"health beside {name}"] = described(asyncio.run(probes(port)))
@@ -108,6 +110,21 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def resident_mb(process: int) -> float:
+    """The memory of a process now."""
+    return _memory_mb(process, "VmRSS")
+
+
+def highest_mb(process: int) -> float:
+    """The most memory that a process has had."""
+    return _memory_mb(process, "VmHWM")
+
+
+def _memory_mb(process: int, name: str) -> float:
+    text = Path(f"/proc/{process}/status").read_text()
+    return round(int(text.partition(f"{name}:")[2].split()[0]) / 1024, 1)
+
+
 def table(rounds: Mapping[str, Sequence[Figures]]) -> str:
     """Medians over the rounds of each version as Markdown; statuses of all rounds together."""
     lines = [f"| | {' | '.join(rounds)} |", f"|---{'|---' * len(rounds)}|"]
@@ -127,6 +144,9 @@ UNITS = {
     "p50": "p50, ms",
     "p95": "p95, ms",
     "slowest": "slowest, ms",
+    "resident_mb": "memory after it, MB",
+    "highest_mb": "most memory so far, MB",
+    "load_average": "load average of the machine",
 }
 
 

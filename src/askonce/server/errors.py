@@ -55,12 +55,13 @@ def error_response(
 
 
 def add_error_handlers(app: FastAPI) -> None:
+    # coroutines: Starlette runs other functions in a thread, which is most of what a refusal costs
     app.exception_handler(HTTPException)(_http_error)
     app.exception_handler(RequestValidationError)(_validation_error)
     app.exception_handler(AskonceError)(_askonce_error)
 
 
-def _http_error(request: Request, error: HTTPException) -> JSONResponse:
+async def _http_error(request: Request, error: HTTPException) -> JSONResponse:
     message = str(error.detail)
     if error.status_code == 404 and message == "Not Found":
         docs = f"{request.scope.get('root_path', '')}/docs"
@@ -92,7 +93,7 @@ def _matches(template: str, path: str) -> bool:
     return bool(brace) and path.startswith(prefix)
 
 
-def _askonce_error(_: Request, error: AskonceError) -> JSONResponse:
+async def _askonce_error(_: Request, error: AskonceError) -> JSONResponse:
     if isinstance(error, UNAVAILABLE):
         return error_response(503, str(error), RETRY)
     if isinstance(error, NotAnEncoder):
@@ -100,7 +101,7 @@ def _askonce_error(_: Request, error: AskonceError) -> JSONResponse:
     return error_response(422, str(error))
 
 
-def _validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+async def _validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
     problems = error.errors()
     first = problems[0]
     if first["type"] == "json_invalid":

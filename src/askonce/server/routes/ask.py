@@ -51,7 +51,7 @@ RankerName = Annotated[
 Votes = Annotated[bool, Query(description="Prefer upvoted and accepted answers.", examples=[True])]
 
 
-def _results(
+async def _results(  # a coroutine: FastAPI runs other functions in a thread
     tag: Annotated[
         list[TagName],
         Query(
