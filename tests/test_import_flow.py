@@ -85,9 +85,9 @@ FLOW = {
         manifest
         pipeline""",
     "training": """
-        checkpoint defaults events labelled_pairs losses processes
+        checkpoint defaults events labelled_pairs processes
         epochs recipe
-        prepare sampling
+        losses prepare sampling
         batches
         cross_encoder fine_tuning starter
         pretraining distillation

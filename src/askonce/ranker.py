@@ -16,7 +16,7 @@ from torch import Tensor
 from askonce.config import settings
 from askonce.errors import NotAnEncoder
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States
+from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States, seeded
 from askonce.text.batch import Batch, TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.types import Pool, Post
@@ -76,8 +76,7 @@ class Ranker:
         """An untrained ranker: a registered model with seeded weights and these word vectors."""
         kind: Any = MODELS[name]  # a class made from its Config and EmbeddingInit
         config = settings(kind.Config, options or {}, "model.")
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed):
             model = kind(config, EmbeddingInit.of(lexicon.vocabulary, vectors))
         return cls(MODELS.resolve(name), model, lexicon)
 

@@ -134,10 +134,13 @@ def test_charts_take_the_colour_of_the_page_and_share_no_ids():
         assert all(re.fullmatch("m[0-9a-f]+", name) for name in re.findall(r' id="(.*?)"', drawn))
 
 
-def test_matplotlib_is_loaded_only_to_draw():
+def test_matplotlib_is_loaded_only_to_draw_and_torch_only_for_models():
     code = (
-        "import sys, askonce.bench.report.document as d, askonce.bench.run; d.FIGURES.names();"
-        "sys.exit(any(m.partition('.')[0] == 'matplotlib' for m in sys.modules))"
+        "import sys, askonce.bench.run, askonce.bench.report.table as t;"
+        "from askonce.bench.plan import row_of; row_of('bm25', 'csv', None);"
+        "assert 'torch' not in sys.modules;"
+        "import askonce.bench.report.document as d; d.FIGURES.names();"
+        "assert not any(m.partition('.')[0] == 'matplotlib' for m in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

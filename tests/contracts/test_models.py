@@ -52,7 +52,7 @@ def tiny(name: str, lexicon: Lexicon, **changes: object) -> Matcher:
         for f in dataclasses.fields(kind.Config)
         if isinstance(f.default, int) and not isinstance(f.default, bool) and f.default > 8
     }
-    torch.manual_seed(3)
+    torch.default_generator.manual_seed(3)
     vectors = torch.randn(len(lexicon.vocabulary), VECTOR_DIM).numpy()
     model = kind(
         kind.Config(**{**shrunk, **changes}), EmbeddingInit.of(lexicon.vocabulary, vectors)

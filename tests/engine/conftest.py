@@ -38,7 +38,7 @@ def leave(archive, folder):
     home = new_folder(folder)
     for name, model, settings in (
         ("encoder", "hyperqa", {"dim": 16}),
-        ("pair", "compare-aggregate", {}),
+        ("pair", "compare-aggregate", {"dim": 16}),
     ):
         Ranker.create(model, lexicon, vectors.astype(np.float32), settings).save(home / name)
     serving = Serving(

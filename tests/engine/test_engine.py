@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from sqlalchemy import event
 
-from askonce.archive import Archive, open_archive
+from askonce.archive import Archive
 from askonce.engine import Engine
 from askonce.engine.options import ResultOptions
 from askonce.errors import AskonceError
@@ -23,15 +23,8 @@ def engine():
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A folder with the built-in archive."""
-    source = open_archive("bicycles")
-    location = tmp_path / "bikes.askonce"
-    archive = Archive.open(location, create=True)
-    archive.write(source.iterate(html=True), source.links())
-    archive.close()
-    source.close()
-    return location
+def folder(bicycles_folder):
+    return bicycles_folder
 
 
 def titles(hits):

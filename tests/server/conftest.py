@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -128,7 +129,7 @@ def serve(bicycles: Engine) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def writing() -> Iterator[httpx.Client]:
+def writing(bicycles_folder: Path) -> Iterator[httpx.Client]:
     """A client of a server with an archive of its own."""
-    with Engine.open("bicycles") as engine, running(engine, OPEN) as client:
+    with Engine.open(bicycles_folder) as engine, running(engine, OPEN) as client:
         yield client

@@ -84,8 +84,8 @@ def test_passages_fit_and_name_their_sources(reading, bicycles):
     assert reading.get("/api/context", params={"q": "x", "characters": 1}).status_code == 422
 
 
-def test_of_a_long_answer_the_paragraphs_that_match():
-    with Engine.open("bicycles") as engine:
+def test_of_a_long_answer_the_paragraphs_that_match(bicycles_folder):
+    with Engine.open(bicycles_folder) as engine:
         parts = [f"Paragraph {n} about nothing in particular. " * 12 for n in range(6)]
         parts[4] = "Zebrafish live in the hub. " * 12
         answer = Post("long-a", "", "\n\n".join(parts), "answer", "long", url="https://x.example/1")

@@ -25,8 +25,8 @@ def settings(**environment):
 
 
 @pytest.fixture
-def engine():
-    with Engine.open("bicycles") as engine:
+def engine(bicycles_folder):
+    with Engine.open(bicycles_folder) as engine:
         yield engine
 
 

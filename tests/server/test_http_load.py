@@ -33,8 +33,8 @@ class Gated(Engine):
 
 
 @pytest.fixture
-def gated():
-    with Gated.open("bicycles") as engine:
+def gated(bicycles_folder):
+    with Gated.open(bicycles_folder) as engine:
         yield engine
         engine.gate.set()
 
@@ -325,10 +325,10 @@ def test_edits_of_one_post_at_the_same_time_lose_nothing(writing):
     )
 
 
-def test_before_the_archive_is_open_the_server_says_so(serve):
+def test_before_the_archive_is_open_the_server_says_so(serve, bicycles_folder):
     from askonce.archive import open_archive
 
-    engine = Engine(open_archive("bicycles"))
+    engine = Engine(open_archive(bicycles_folder))
     try:
         client = serve(ServerSettings(keys=Keys(open_writes=True)), engine)
         assert client.get("/healthz").status_code == 200

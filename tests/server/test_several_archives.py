@@ -188,25 +188,27 @@ def test_assistants_use_one_archive(client):
     assert tools.status_code == 200 and "search_questions" in tools.text
 
 
-def test_a_rate_is_that_of_an_archive():
-    with Engine.open("bicycles") as engine:
-        members = [
-            Member("slow", Service(engine, settings(rate=0.001))),
-            Member("quick", Service(engine, settings())),
-        ]
-        with running_app(create_several_app(members, AllowedHosts())) as client:
-            statuses = [client.get("/slow/api/rankers").status_code for _ in range(2)]
-            assert statuses == [200, 429]
-            assert client.get("/quick/api/rankers").status_code == 200
-            assert client.get("/api/search", params={"q": "chain"}).status_code == 429
-            quick = {"q": "chain", "archive": "quick"}
-            assert client.get("/api/search", params=quick).status_code == 200
+def test_a_rate_is_that_of_an_archive(bicycles):
+    members = [
+        Member("slow", Service(bicycles, settings(rate=0.001))),
+        Member("quick", Service(bicycles, settings())),
+    ]
+    with running_app(create_several_app(members, AllowedHosts())) as client:
+        statuses = [client.get("/slow/api/rankers").status_code for _ in range(2)]
+        assert statuses == [200, 429]
+        assert client.get("/quick/api/rankers").status_code == 200
+        assert client.get("/api/search", params={"q": "chain"}).status_code == 429
+        quick = {"q": "chain", "archive": "quick"}
+        assert client.get("/api/search", params=quick).status_code == 200
 
 
-def test_a_fault_of_one_archive_leaves_the_others(caplog, monkeypatch):
-    with Engine.open("bicycles") as good, Engine.open("bicycles") as broken:
+def test_a_fault_of_one_archive_leaves_the_others(bicycles, bicycles_folder, caplog, monkeypatch):
+    with Engine.open(bicycles_folder) as broken:
         monkeypatch.setattr(broken, "ask_many", lambda *_: 1 / 0)
-        members = [Member("a", Service(broken, settings())), Member("b", Service(good, settings()))]
+        members = [
+            Member("a", Service(broken, settings())),
+            Member("b", Service(bicycles, settings())),
+        ]
         with running_app(create_several_app(members, AllowedHosts())) as client:
             answer = client.get("/api/search", params={"q": "chain"}).json()
     assert answer["searched"] == ["b"] and "server log" in answer["failed"]["a"]

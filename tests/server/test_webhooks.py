@@ -26,8 +26,8 @@ SECRET = "a secret of the test"
 
 
 @pytest.fixture
-def engine():
-    with Engine.open("bicycles") as engine:
+def engine(bicycles_folder):
+    with Engine.open(bicycles_folder) as engine:
         yield engine
 
 

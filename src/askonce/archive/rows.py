@@ -1,33 +1,36 @@
 """Convert posts to rows of the archive and back; check what an archive can hold."""
 
 import json
+from dataclasses import fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row
 
 from askonce.data.formats.sources import LONGEST_NAME, LONGEST_URL, is_web_address
 from askonce.errors import AskonceError, shorten
-from askonce.types import SOURCE_FIELDS, Post
+from askonce.types import Post
 
 LONGEST_ID = 200
 LONGEST_TEXT = 1_000_000  # characters of a title, a body or its HTML
 MOST_TAGS = 100
-# columns that hold a field of the post as it is; ``tags`` are JSON, ``html`` is not always read
-_POST = ("id", "kind", "parent", "title", "body", "score", "accepted", "created")
-_PLAIN = (*_POST, *SOURCE_FIELDS)
+# columns have the names of the fields of a post, in whose order they are read; ``tags`` are JSON
+_FIELDS = tuple(field.name for field in fields(Post))
+_TAGS = _FIELDS.index("tags")
+_values = attrgetter(*_FIELDS)
 
 
 def as_row(post: Post) -> dict[str, Any]:
     """The columns that a writer sets; the archive assigns ``number`` and ``change``."""
     tags = json.dumps(post.tags, ensure_ascii=False)
-    plain = {name: getattr(post, name) for name in _PLAIN}
-    return {**plain, "html": post.html, "tags": tags, "deleted": False}
+    return dict(zip(_FIELDS, _values(post), strict=True)) | {"tags": tags, "deleted": False}
 
 
 def as_post(row: Row[Any]) -> Post:
-    plain = {name: getattr(row, name) for name in _PLAIN}
-    return Post(**plain, tags=tuple(json.loads(row.tags)), html=getattr(row, "html", ""))
+    values = list(_values(row))
+    values[_TAGS] = tuple(json.loads(values[_TAGS]))
+    return Post(*values)
 
 
 def check(post: Post) -> Post:

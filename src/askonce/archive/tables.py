@@ -13,6 +13,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    literal_column,
     select,
 )
 
@@ -57,7 +58,8 @@ posts = Table(
     Column("licence", Text),
 )
 Index("posts_by_kind", posts.c.kind, posts.c.deleted)
-WITHOUT_HTML = [column for column in posts.c if column.name != "html"]
+_NO_HTML = literal_column("''", Text).label("html")
+WITHOUT_HTML = [_NO_HTML if column.name == "html" else column for column in posts.c]
 
 links = Table(
     "links",

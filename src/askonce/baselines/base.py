@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from askonce.text.lexicon import Lexicon
 from askonce.text.read_vectors import read_vectors
 from askonce.text.tokenise import TOKENISERS
 from askonce.text.vectors import WordVectors, train_skipgram
 from askonce.types import Dataset, Pool, Post
+
+if TYPE_CHECKING:
+    from askonce.text.lexicon import Lexicon
 
 
 @dataclass
@@ -39,7 +41,9 @@ class Material:
         return list(self.dataset.posts.values())
 
     @cached_property
-    def lexicon(self) -> Lexicon:
+    def lexicon(self) -> "Lexicon":
+        from askonce.text.lexicon import Lexicon  # with torch
+
         return Lexicon.build(self.posts, self.dataset.tokeniser)
 
     @cached_property

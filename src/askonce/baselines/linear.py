@@ -1,6 +1,6 @@
 """Baselines that learn one weight per feature of a (query, candidate) pair.
 
-scikit-learn takes two seconds to import, so it is imported where something is fitted.
+scikit-learn and torch take seconds to import, so they are imported where something is fitted.
 """
 
 from abc import abstractmethod

@@ -5,8 +5,6 @@ import numpy as np
 from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.baselines.linear import LinearBaseline
-from askonce.baselines.overlap import OverlapFeatures
-from askonce.models.layers.words import SharedCounts
 from askonce.types import Pool
 
 DIM, EPOCHS = 100, 20
@@ -60,9 +58,12 @@ class ParagraphVectorsCounts(LinearBaseline):
     """Logistic regression over the paragraph-vector cosine and counts of shared content words."""
 
     def prepare(self, material: Material) -> None:
+        from askonce.models.layers.overlap_features import OverlapFeatures
+        from askonce.models.layers.words import SharedCounts
+
         self._vectors = ParagraphVectors()
         self._vectors.fit(material)
-        self._counts = OverlapFeatures(material, SharedCounts)
+        self._counts = OverlapFeatures(material.lexicon, SharedCounts)
 
     def features(self, pool: Pool) -> np.ndarray:
         return np.column_stack([self._vectors.score(pool), self._counts(pool)])  # (n, 3)

@@ -8,7 +8,6 @@ from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.baselines.lexical import BM25, VARIANTS
 from askonce.baselines.linear import LinearBaseline
-from askonce.baselines.overlap import OverlapFeatures
 from askonce.baselines.word_vectors import IdfWordVectors
 from askonce.types import Pool
 
@@ -21,11 +20,13 @@ class LinearSvm(LinearBaseline):
     """Linear SVM over BM25, six TF-IDF cosines, the word-vector cosine, word overlap and length."""
 
     def prepare(self, material: Material) -> None:
+        from askonce.models.layers.overlap_features import OverlapFeatures
+
         kinds: list[type[Baseline]] = [BM25, *VARIANTS, IdfWordVectors]
         self._similarities = [kind() for kind in kinds]
         for similarity in self._similarities:
             similarity.fit(material)
-        self._overlap = OverlapFeatures(material)
+        self._overlap = OverlapFeatures(material.lexicon)
         self._words = material.words
 
     def features(self, pool: Pool) -> np.ndarray:

@@ -1,8 +1,11 @@
 """Run one cell, a row on a dataset with a seed; measure it and write it to the store."""
 
+import os
 import platform
 import resource
+import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,7 @@ from askonce.types import utc_now
 def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> StoredCell:
     """Run a cell and store it, resuming from what an interrupted run left."""
     if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
+        _limit_threads(threads)
     setup, store = plan.setup, Store(plan.setup.store)
     data = bench_data(plan.dataset, setup)
     row = row_of(plan.model, data.dataset.name, setup.recipes)
@@ -29,6 +30,13 @@ def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> S
     refusal = f"another bench is running {plan}; try again when it has finished"
     with locked(folder.with_name(f".{plan.seed}.lock"), refusal):
         return _run(plan, store, data, row, on_event)
+
+
+def _limit_threads(threads: int) -> None:
+    """Limit the threads of torch, which baselines do not load; others load it later."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
 
 
 def _run(plan: CellPlan, store: Store, data: BenchData, row: Row, on_event: OnEvent) -> StoredCell:
@@ -86,25 +94,22 @@ def _figures(report: Report, data: BenchData, split: str) -> dict[str, Any]:
 
 
 def _measured(seconds: float) -> dict[str, Any]:
-    import torch
-
+    torch = sys.modules.get("torch")
     unit = 1 if platform.system() == "Darwin" else 1024  # of ru_maxrss, in bytes
     return {
         "seconds": seconds,
         "cpu_seconds": time.process_time(),  # tells a busy machine from a slow row
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
-        "threads": torch.get_num_threads(),
+        "threads": torch.get_num_threads() if torch is not None else 1,
     }
 
 
 def _versions() -> dict[str, str]:
-    import torch
-
     from askonce import __version__
 
     return {
         "askonce": __version__,
-        "torch": torch.__version__,
+        "torch": version("torch"),
         "python": platform.python_version(),
         "machine": platform.machine(),
     }

@@ -9,7 +9,6 @@ from askonce.baselines import BASELINES
 from askonce.bench.data import BenchData, Setup
 from askonce.bench.rows.base import Row
 from askonce.bench.rows.baseline import BaselineRow
-from askonce.bench.rows.cross_encoder import CrossEncoderRow
 from askonce.bench.rows.fusion import FusionRow
 from askonce.bench.rows.sentence_encoder import SentenceRow, StarterRow
 from askonce.bench.rows.trained import TrainedRow, up_to_date
@@ -118,6 +117,8 @@ def is_finished(store: Store, row: Row, data: BenchData, seed: int, setup: Setup
 
 def _fixed_row(plain: str, kind: str, checkpoint: str | None) -> Row:
     if kind == CROSS:
+        from askonce.bench.rows.cross_encoder import CrossEncoderRow  # with torch
+
         return CrossEncoderRow(plain, checkpoint)
     if kind == SENTENCE and checkpoint is None:
         raise ConfigError(f"{plain!r} needs a name or folder: {SENTENCE}:NAME")

@@ -6,7 +6,8 @@ Encoder is a Matcher whose states are one vector per text, so that it can be ind
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -21,6 +22,18 @@ from askonce.text.vocabulary import Vocabulary
 Side = Literal["query", "candidate"]
 ViewName = Literal["text", "title", "body"]
 SIDES: tuple[Side, ...] = ("query", "candidate")
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw the first weights of a model by a seed; random numbers after the block do not change.
+
+    Weights are drawn on the CPU. ``torch.manual_seed`` would format the stack for every other kind
+    of device, which takes longer than the weights of a small model.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield
 
 
 @dataclass(frozen=True, eq=False)

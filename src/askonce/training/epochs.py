@@ -162,7 +162,7 @@ def _train(learner: Learner[Any], epoch: int, on_event: OnEvent, stop: Stop) -> 
     processes, optimizer, settings = learner.processes, learner.optimizer, learner.settings
     begin = time.perf_counter()
     # dropout: the same after a resume, another on each process
-    torch.manual_seed(1_000_003 * settings.seed + epoch + 15_485_863 * processes.global_rank)
+    processes.seed(1_000_003 * settings.seed + epoch + 15_485_863 * processes.global_rank)
     weights = [weight for weight in learner.module.parameters() if weight.requires_grad]
     batches = learner.batches(epoch)
     size = sum(map(len, batches))

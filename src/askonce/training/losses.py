@@ -5,13 +5,13 @@ one value per group, so that the mean over groups does not depend on the number 
 """
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-LossName = Literal["hinge", "max_margin", "cross_entropy", "softmax"]
+from askonce.training.recipe import LossName
+
 GroupLoss = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 
 

@@ -20,6 +20,13 @@ class Processes:
     global_rank: int = 0
     world_size: int = 1
 
+    def seed(self, number: int) -> None:
+        """Seed the random numbers of this process."""
+        if torch.device(self.device).type == "cpu":
+            torch.default_generator.manual_seed(number)  # the others: see models.base.seeded
+        else:
+            torch.manual_seed(number)
+
     def barrier(self) -> None:
         if self.world_size > 1:
             torch.distributed.barrier()

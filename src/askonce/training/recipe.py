@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 from askonce.config import above_zero, at_least, read_toml, settings
 from askonce.errors import ConfigError
 from askonce.models import MODELS
-from askonce.training.losses import LossName
 
 CROSS_ENCODER = "cross-encoder"  # as teacher: MiniLM's weights, tuned; ":NAME" for other weights
+LossName = Literal["hinge", "max_margin", "cross_entropy", "softmax"]
 NegativeSource = Literal["pool", "corpus", "mix", "batch", "all"]
 
 

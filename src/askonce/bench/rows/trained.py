@@ -1,6 +1,6 @@
 """Rows of our own models: pre-trained if the recipe says so, fine-tuned, then measured.
 
-Training is imported late, since planning a bench only reads recipes.
+Models and training are imported late, since planning a bench only reads recipes.
 """
 
 import json
@@ -9,16 +9,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askonce.bench.rows.base import Outcome, Row, Task, need_texts, scored
 from askonce.bench.store import Facts
 from askonce.config import as_dict, settings
 from askonce.errors import ConfigError
-from askonce.models.base import Encoder
-from askonce.ranker import Ranker
 from askonce.training.recipe import Before, Recipe, by_pairs, read_before, read_recipe
 from askonce.types import candidates
+
+if TYPE_CHECKING:
+    from askonce.ranker import Ranker
 
 QUICK_EPOCHS, QUICK_PRETRAINING = 2, 1
 QUICK_EXAMPLES = 60  # that a cross-encoder is tuned on
@@ -107,8 +108,10 @@ def up_to_date(stored: Mapping[str, Any]) -> dict[str, Any]:
     return now
 
 
-def _encoding(ranker: Ranker, task: Task) -> Facts:
+def _encoding(ranker: "Ranker", task: Task) -> Facts:
     """Texts per second, for models that encode each text on its own."""
+    from askonce.models.base import Encoder
+
     if not isinstance(ranker.model, Encoder):
         return {}
     pools = task.data.dataset.splits[list(task.data.scored)[-1]]

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from askonce.models import MODELS
-from askonce.models.base import Encoder
 
 STUDENT = "student"  # the name of a recipe; its model is the bag
 ROWS = ("adapter", STUDENT, "hyperqa", "qa-cnn", "compare-aggregate")  # of a bench without recipes
@@ -17,6 +16,8 @@ def default_recipe(name: str) -> tuple[Path, list[str]] | None:
         return folder / "student.toml", []
     if name not in MODELS:
         return None
+    from askonce.models.base import Encoder  # with torch
+
     model = MODELS.resolve(name)
     if MODELS[model].reads == "vectors":
         return folder / "adapter.toml", []

@@ -9,6 +9,7 @@ import torch
 
 from askonce.config import as_dict, at_least
 from askonce.errors import AskonceError
+from askonce.models.base import seeded
 from askonce.models.encoder_decoder import EncoderDecoder
 from askonce.models.question_encoders import QuestionEncoder
 from askonce.ranker import Ranker
@@ -94,8 +95,7 @@ class TitleGeneration(Learner[SourceAndTitle]):
         size = len(ranker.lexicon.vocabulary)
         unigram = self._heldout.unigram_perplexity(self._train, size)
         self._constants = {"unigram_perplexity": unigram, "vocabulary": size}
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
+        with seeded(settings.seed):
             self.module: EncoderDecoder = EncoderDecoder(encoder)
         self._weights = [p for p in self.module.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam(self._weights, lr=settings.rate)

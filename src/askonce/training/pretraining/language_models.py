@@ -12,7 +12,7 @@ import torch
 
 from askonce.config import above_zero, as_dict, at_least, below_one
 from askonce.errors import AskonceError, ConfigError
-from askonce.models.base import SIDES, EmbeddingInit, Side
+from askonce.models.base import SIDES, EmbeddingInit, Side, seeded
 from askonce.models.language_model import (
     LanguageLosses,
     LanguageModel,
@@ -144,8 +144,7 @@ class LanguageModelling(Learner[np.ndarray]):
         self._train, self._held_out = split_texts(texts, settings.held_out, settings.seed)
         config, vectors = ranker.model.config, ranker.model.get_parameter("words.weight")
         words = EmbeddingInit.of(ranker.lexicon.vocabulary, vectors.detach().numpy())
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(2 * settings.seed + SIDES.index(side))
+        with seeded(2 * settings.seed + SIDES.index(side)):
             self.module: LanguageModel = LanguageModel(words, config.hidden, config.layers)
         weights = [weight for weight in self.module.parameters() if weight.requires_grad]
         self.optimizer = OPTIMISERS[settings.optimiser](weights, lr=settings.rate)
