@@ -43,6 +43,15 @@ def test_every_system_has_the_name_of_its_encoder(capsys, wide):
     assert "read 900 of 1,000 posts" in shown
 
 
+def test_where_bm25_serves_the_first_encoder_has_its_name_too(capsys, wide):
+    systems = ("bm25", "vectors", "fused starter", "vectors qa-cnn", "fused qa-cnn", "fused")
+    figures = {"dev": {name: dict.fromkeys(METRICS, 0.5) for name in systems}}
+    show_serving("answers", Serving(labels="answers", figures=figures, queries={"dev": 9}))
+    shown = capsys.readouterr().out
+    assert "starter alone" in shown and "starter fused" in shown
+    assert "vectors alone" not in shown
+
+
 def test_a_line_says_what_you_would_have_had_and_what_you_get():
     expected = "BM25 0.400, minilm untrained with BM25 0.550, in service 0.650, while typing 0.450"
     assert summary(SERVING) == f"MAP on test (n=81): {expected}"

@@ -91,10 +91,12 @@ def _label(system: str, serving: "Serving") -> str:
 
 
 def _first_encoder(serving: "Serving") -> str:
-    """The encoder in service, else the first one that was tried."""
+    """The encoder in service, else the first one that was tried: it has no row "vectors NAME"."""
     if serving.encoder is not None:
         return serving.encoder.rpartition("/")[2].rpartition(":")[2]
-    return serving.teacher.name if serving.teacher is not None else "vectors"
+    systems = serving.figures["dev"]
+    fused = (name.removeprefix("fused ") for name in systems if name.startswith("fused "))
+    return next((name for name in fused if f"vectors {name}" not in systems), "vectors")
 
 
 def _hint(serving: "Serving") -> str:
