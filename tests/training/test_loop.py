@@ -47,6 +47,10 @@ def weights(folder):
     return {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
 
 
+def replaced(recipe, **changes):
+    return replace(recipe, train=replace(recipe.train, **changes))
+
+
 def one_step(small, folder, train_words=True, **changes):
     """Weights before and after one step of plain gradient descent on one batch."""
     options = small.tiny("qa-cnn", train_words=train_words, dropout=0.0)
@@ -194,6 +198,40 @@ def test_the_weights_before_training_are_kept_if_no_epoch_beats_them(small, tmp_
     assert "did not improve" in events[-1].text
     epochs = [event for event in events if isinstance(event, Epoch)]
     assert [event.best for event in epochs] == [True, False, False, False]
+
+
+def test_the_running_mean_of_the_weights_is_measured_and_kept(small, tmp_path):
+    options = small.tiny("qa-cnn", train_words=True, dropout=0.0)
+    plain = small.recipe("qa-cnn", options, batch_size=99)  # one step an epoch
+    start = small.ranker(plain, small.made()).model.state_dict()
+    key = max(start, key=lambda name: start[name].numel())
+    trained = []
+    for epochs in (1, 2, 3):
+        small.run(tmp_path / str(epochs), replaced(plain, epochs=epochs, patience=9))
+        trained.append(weights(tmp_path / str(epochs))[key])
+    means = [trained[0]]
+    for value in trained[1:]:
+        means.append(0.75 * means[-1] + 0.25 * value)
+
+    recipe, stops = replaced(plain, epochs=3, patience=9, mean=0.75), []
+
+    def stop_once(event):
+        if isinstance(event, Step) and event.epoch == 3 and not stops:
+            stops.append(event)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small.run(tmp_path / "mean", recipe, stop_once)
+    outcome = small.run(tmp_path / "mean", recipe)  # the mean goes on from the checkpoint
+    torch.testing.assert_close(weights(tmp_path / "mean")[key], trained[-1])
+    tensors = load_file(tmp_path / "mean" / "checkpoint" / "tensors.safetensors")
+    last = [value for name, value in tensors.items() if name.endswith(".mean")]
+    assert any(v.shape == means[-1].shape and torch.allclose(v, means[-1]) for v in last)
+    best = outcome.progress.best_epoch
+    expected = start[key] if best == 0 else means[best - 1]
+    torch.testing.assert_close(outcome.ranker.model.state_dict()[key], expected)
+    with pytest.raises(AskonceError, match=r"train.mean = 1.0; expected a decay"):
+        TrainSettings(mean=1.0)
 
 
 def test_some_questions_of_dev_can_choose_the_epoch(small, tmp_path):

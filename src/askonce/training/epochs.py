@@ -27,6 +27,7 @@ from askonce.training.processes import (
 )
 
 Example = TypeVar("Example")
+MEAN = "mean"  # of a weight, in the optimiser's state
 Stop = Callable[[], bool]  # asked after each step whether to end the run
 
 
@@ -36,6 +37,7 @@ class EpochSettings:
     patience: int  # epochs of training without a better measurement before stopping
     seed: int = 1
     clip: float | None = None  # largest norm of the gradient
+    mean: float = 0.0  # decay of the running mean of the weights that is measured; 0 for none
 
 
 class Loss(NamedTuple):
@@ -133,19 +135,21 @@ def run_epochs(
         if number:
             record |= _train(learner, number, on_event, stop)
         module.eval()
-        measurement = learner.measure()
-        record |= {"seconds": round(time.perf_counter() - begin, 3), **measurement.figures}
-        best = progress.add(record, measurement.value)
+        with _mean_weights(learner.optimizer):
+            measurement = learner.measure()
+            record |= {"seconds": round(time.perf_counter() - begin, 3), **measurement.figures}
+            best = progress.add(record, measurement.value)
+            if best and processes.global_rank == 0:
+                folder.mkdir(parents=True, exist_ok=True)
+                with checkpoint.one_line_errors(folder):
+                    learner.save(record)
         progress.done = (
             number >= learner.settings.epochs
             or progress.waiting >= learner.settings.patience
             or (number > 0 and stop())
         )
         if processes.global_rank == 0:
-            folder.mkdir(parents=True, exist_ok=True)
             with checkpoint.one_line_errors(folder):
-                if best:
-                    learner.save(record)
                 # before the checkpoint: interrupted between the two, the epoch is run again
                 lines = "".join(json.dumps(record) + "\n" for record in progress.history)
                 write_atomic(folder / f"{learner.name or 'metrics'}.jsonl", lines)
@@ -180,6 +184,8 @@ def _train(learner: Learner[Any], epoch: int, on_event: OnEvent, stop: Stop) -> 
         if settings.clip is not None:
             nn.utils.clip_grad_norm_(weights, settings.clip)
         optimizer.step()
+        if settings.mean:
+            _follow_mean(optimizer, weights, settings.mean)
         done += len(batch)
         on_event(Step(epoch, done, size, total / max(count, 1)))
         if stop():
@@ -194,6 +200,32 @@ def _train(learner: Learner[Any], epoch: int, on_event: OnEvent, stop: Stop) -> 
         **({f"{learner.unit}_per_second": speed} if learner.unit else {}),
         **({"part": round(done / size, 4)} if done < size else {}),
     }
+
+
+def _follow_mean(
+    optimizer: torch.optim.Optimizer, weights: Sequence[nn.Parameter], decay: float
+) -> None:
+    """Update m ← decay · m + (1 - decay) · w in the optimiser's state, so in the checkpoint too."""
+    for weight in weights:
+        state = optimizer.state[weight]
+        if MEAN in state:
+            state[MEAN].lerp_(weight.detach(), 1 - decay)
+        else:
+            state[MEAN] = weight.detach().clone()
+
+
+@contextmanager
+def _mean_weights(optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """Put the running means in place of the weights, if there are any; then the weights back."""
+    means = [(weight, state[MEAN]) for weight, state in optimizer.state.items() if MEAN in state]
+    trained = [weight.detach().clone() for weight, _ in means]
+    for weight, mean in means:
+        weight.data.copy_(mean)
+    try:
+        yield
+    finally:
+        for (weight, _), value in zip(means, trained, strict=True):
+            weight.data.copy_(value)
 
 
 def _finite(total: float, epoch: int) -> float:

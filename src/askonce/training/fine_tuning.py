@@ -102,7 +102,9 @@ class FineTuning(Learner[Group]):
         beside: Beside | None = None,
     ) -> None:
         config = recipe.train
-        self.settings = EpochSettings(config.epochs, config.patience, config.seed, config.clip)
+        self.settings = EpochSettings(
+            config.epochs, config.patience, config.seed, config.clip, config.mean
+        )
         self.module, self.processes, self.identity = ranker.model, processes, as_dict(recipe)
         self._beside = beside
         numbers = ranker.lexicon.numbers

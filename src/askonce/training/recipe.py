@@ -85,6 +85,9 @@ class TrainSettings:
     l2: float = 0.0
     l2_form: Literal["squared", "norm"] = "squared"  # λ Σ‖p‖², or λ Σ‖p‖ as RCNN's authors
     clip: float | None = None  # largest norm of the gradient
+    # decay, such as 0.99, of a running mean of the weights over steps; the mean is measured on dev
+    # and saved. 0: the weights themselves
+    mean: float = 0.0
     patience: int = 5  # epochs without a better ``watch`` on dev before stopping
     watch: Literal["MAP", "MRR", "P@1", "P@5", "nDCG@10"] = "MAP"
     dev: int | None = None  # dev questions that choose the epoch, spread evenly; None for all
@@ -94,6 +97,8 @@ class TrainSettings:
         at_least(self, "train", 1, *_COUNTS)
         at_least(self, "train", 0, "l2", "seed")
         above_zero(self, "train", "rate", "scale", "clip")
+        if not 0 <= self.mean < 1:
+            raise ConfigError(f"train.mean = {self.mean}; expected a decay from 0 to below 1")
         pointwise = self.loss == "cross_entropy" and self.negatives.source == "all"
         if not pointwise and (self.average == "pairs" or self.negatives.unanswered):
             raise ConfigError(
