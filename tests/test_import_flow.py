@@ -156,7 +156,7 @@ FLOW = {
         shards
         encoding ray_encoding""",
     "server": """
-        batching guard listening openapi_tables search_log
+        batching guard listening openapi_tables page_files search_log
         metrics schemas
         errors service
         agents middleware protocol routes

@@ -8,6 +8,7 @@ import sys
 from html import unescape
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +54,16 @@ def test_clouds_are_drawn_to_scale():
     block = RotatingClouds("t", "", [cloud._replace(points=np.array([[0, 0, 0], [1, 1, 1.0]]))])
     (data,) = re.findall(r'data-cloud="([^"]*)"', block_html(block))
     assert json.loads(unescape(data))["lines"] == [[0, 1]]
+
+
+@pytest.mark.parametrize("size", [(0.5, 10.0), (10.0, 0.5)])
+def test_a_narrow_cloud_keeps_its_legend_in_the_picture(size):
+    points = np.array([[0.0, 0.0], size, [0.0, size[1]]])
+    names = ["question", "right answer", "wrong answer"]
+    drawn = svg(CloudChart([Cloud("c", points, np.arange(3), names, [])]), "")
+    places = re.findall(r'<use [^>]*x="([-\d.]+)" y="([-\d.]+)"', drawn)
+    assert len(places) == 2 * 3  # points and their names
+    assert all(0 < float(x) < 460 and 0 < float(y) < 486 for x, y in places)
 
 
 def test_strips_shade_words_by_their_share_of_the_scale():

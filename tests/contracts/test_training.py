@@ -44,6 +44,7 @@ def test_twenty_steps_lower_the_loss(name, small, tmp_path):
         options,
         epochs=4,
         batch_size=2,
+        dev=1,  # only the loss is looked at
         negatives={"source": "all"},
         rate=RATES.get(name, 0.02),
     )

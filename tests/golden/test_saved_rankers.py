@@ -25,7 +25,10 @@ def test_a_saved_ranker_scores_as_before(folder):
     ranker = Ranker.load(folder)
     expected = json.loads((folder / "expected.json").read_text())
     assert np.ptp(expected["scores"]) > 1e-4  # scores that do not vary would show nothing
-    np.testing.assert_allclose(ranker.predict(PAIRS), expected["scores"], atol=1e-6, rtol=0)
+    # processors add in another order: the last place of a score near 20 is 1.9e-6
+    scores = np.asarray(expected["scores"])
+    tolerance = 1e-6 * np.maximum(1, np.abs(scores))
+    assert (np.abs(ranker.predict(PAIRS) - scores) <= tolerance).all()
     one_by_one = [ranker.rank(query, [document])[0]["score"] for query, document in PAIRS]
     np.testing.assert_allclose(one_by_one, expected["scores"], atol=1e-6, rtol=1e-6)
     if isinstance(ranker.model, Encoder):

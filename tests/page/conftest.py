@@ -41,7 +41,7 @@ MODERATOR = "a-key-of-a-moderator-01"
 COPIED = "Why does my rear tyre go flat every single week?"
 # pictures of the documentation, and their heights
 PICTURES = {"archives": 640, "desk": 800, "results": 860, "suggestions": 640, "widget": 424}
-PATIENCE = 15_000  # milliseconds that the page may take for anything
+PATIENCE = 60_000  # milliseconds that the page may take for anything, on a busy machine
 
 
 @contextmanager

@@ -63,7 +63,8 @@ def test_from_the_list_to_a_hit_and_back(open_page, address, picture):
     page.locator(".whole-thread").wait_for()
     page.get_by_role("link", name="Model").click()
     page.get_by_text("BM25, no model yet").wait_for()
-    assert len(paths) > 20 and all(path.startswith("/bikes/") for path in paths), paths
+    assert "/bikes/static/page.js" in paths and "/bikes/api/page" in paths
+    assert len(paths) > 10 and all(path.startswith("/bikes/") for path in paths), paths
     page.get_by_role("link", name="All archives").click()
     page.get_by_label("Archives").wait_for()
     assert urlsplit(page.url).path == "/"

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,25 @@ def test_the_page_and_its_files(reading):
     assert script.status_code == 200 and "javascript" in script.headers["content-type"]
     for climbing in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py"):
         assert reading.get(climbing).status_code == 404
+
+
+def test_the_modules_of_the_page_come_as_one_file(reading):
+    assert re.findall(r'type="module" src="(.*?)"', reading.get("/").text) == ["static/page.js"]
+    script = reading.get("/static/page.js")
+    assert script.status_code == 200 and "javascript" in script.headers["content-type"]
+    assert not re.search(r"^\s*(import|export)\b", script.text, re.MULTILINE)
+    separate = [reading.get("/static/app.js").text]
+    for source in separate:  # all that it imports, and what they import
+        needed = re.findall(r'from "\./(.*?)"', source)
+        sources = [reading.get(f"/static/{name}").text for name in needed]
+        separate += [source for source in sources if source not in separate]
+    assert len(separate) > 30
+    for source in separate:
+        for line in re.findall(r"^export (.*)", source, re.MULTILINE):
+            assert script.text.count(f"\n{line}\n") == 1
+    again = reading.get("/static/page.js", headers={"If-None-Match": script.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert reading.post("/static/page.js").status_code == 405
 
 
 @pytest.mark.parametrize("path", ["/", "/api/rankers", "/api/made/up", "/static/app.js", "/docs"])

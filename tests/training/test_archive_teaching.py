@@ -66,6 +66,9 @@ def with_teacher(monkeypatch, salt):
     monkeypatch.setattr(pair_model, "_train_pair_student", lambda run, recipe: None)
     for recipe in (*archive_recipes.ENCODERS.values(), archive_recipes.PAIR):
         monkeypatch.setitem(recipe["train"], "epochs", 1)
+    # as far in a third of the epochs
+    monkeypatch.setitem(archive_recipes.ADAPTER["train"], "epochs", 4)
+    monkeypatch.setitem(archive_recipes.ADAPTER["train"], "rate", 1e-3)
     monkeypatch.setitem(archive_recipes.PAIR["model"], "dim", 10)
     monkeypatch.setitem(archive_recipes.STUDENT["train"], "epochs", 3)
     monkeypatch.setattr(students, "DISTIL", replace(students.DISTIL, epochs=6))

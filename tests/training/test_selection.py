@@ -125,13 +125,13 @@ def test_luck_on_a_small_dev_is_no_gain():
 
 
 def test_labels_that_stand_in_for_marks_are_no_evidence_against_a_teacher():
-    made = splits(300, bm25=3.0, vectors=0.0)
+    made = splits(120, bm25=3.0, vectors=0.0)
     comparison = EncoderComparison(made, select_bm25(made), proxy=True)
     teacher = replace(ENCODER, name="teacher", usual_weight=3.0)
     comparison.add(teacher)
     comparison.add(ENCODER)  # gains on the teacher, since it may have less weight; not on BM25
     assert comparison.best is teacher
-    good = splits(300, bm25=3.0, vectors=3.0)
+    good = splits(120, bm25=3.0, vectors=3.0)
     comparison = EncoderComparison(good, select_bm25(good), proxy=True)
     comparison.add(ENCODER)
     assert comparison.best is ENCODER
@@ -150,7 +150,7 @@ def test_one_question_is_no_gain():
 
 @pytest.mark.parametrize(
     ("count", "vectors", "serves"),
-    [(2, 2.0, True), (3, -8.0, False), (300, 0.0, False)],  # unsure; harm; harm in the long run
+    [(2, 2.0, True), (3, -8.0, False), (120, 0.0, False)],  # unsure; harm; harm in the long run
 )
 def test_a_teacher_serves_beside_bm25_unless_dev_shows_harm(count, vectors, serves):
     made = splits(count, bm25=3.0, vectors=vectors, size=10)
@@ -168,7 +168,7 @@ def test_a_usual_weight_serves_unless_another_gains_on_it():
     chosen = select_encoder(made, select_bm25(made), [teacher])
     assert chosen.encoder is teacher
     assert chosen.served.fusion.weights == {"bm25": 1.0, "vectors": 3.0}
-    made = splits(400, bm25=3.0, vectors=1.0, size=30)  # and here a lower weight is better
+    made = splits(200, bm25=3.0, vectors=1.0, size=30)  # and here a lower weight is better
     chosen = select_encoder(made, select_bm25(made), [teacher])
     assert chosen.encoder is teacher
     assert chosen.served.fusion.weights["vectors"] < 3.0

@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from itertools import islice
 
 import pytest
 
@@ -101,8 +102,13 @@ def test_answers_are_shared_and_their_ids_betray_nothing(real):
 @pytest.mark.data
 def test_published_form_alone_gives_the_same_questions(real, data_folder, tmp_path):
     home = data_folder / "insuranceqa_v2" / "shuzi_V2"
+    whole = {POOLS.format(size=500, split="test"), POOLS.format(size=100, split="test")}
     for path in [*home.glob("*.pool.*"), home / "vocabulary"]:
-        (tmp_path / path.name).symlink_to(path)
+        if path.suffix == ".gz" and path.stem not in whole:  # of what is not compared, the start
+            with gzip.open(path, "rt") as stream:
+                (tmp_path / path.stem).write_text("".join(islice(stream, 10)))
+        else:
+            (tmp_path / path.name).symlink_to(path)
     write(tmp_path, {ANSWERS: "".join(f"{post.id}\tidx_1\n" for post in real.corpus)})
     encoded = load_dataset("insuranceqa-v2", tmp_path)
     assert encoded.tokeniser == "whitespace"

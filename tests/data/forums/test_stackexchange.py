@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askonce import files
 from askonce.archive import Archive, load
 from askonce.data.forums import IMPORTERS, Damaged, Source
 from askonce.data.forums.stackexchange import _records, link_of
@@ -280,8 +281,9 @@ def test_deep_nesting_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("filling", [b" ", b"<row />\n", b"x" * 99 + b"\n", b"<row Body='"])
-def test_a_gzip_bomb_is_refused(tmp_path, filling):
-    size = 96 << 20
+def test_a_gzip_bomb_is_refused(tmp_path, filling, monkeypatch):
+    monkeypatch.setattr(files, "SMALL", 4 << 20)  # test_csv_import has one of the real size
+    size = 16 << 20
     with gzip.open(tmp_path / "Posts.xml.gz", "wb", compresslevel=6) as stream:
         stream.write(b"<posts>")
         block = filling * ((8 << 20) // len(filling))
@@ -291,10 +293,11 @@ def test_a_gzip_bomb_is_refused(tmp_path, filling):
         list(IMPORTERS["stackexchange"](Source(tmp_path)))
 
 
-def test_a_7z_bomb_and_broken_7z_are_refused(tmp_path):
+def test_a_7z_bomb_and_broken_7z_are_refused(tmp_path, monkeypatch):
     import py7zr
 
-    (tmp_path / "big").write_bytes(bytes(100 << 20))
+    monkeypatch.setattr(files, "SMALL", 4 << 20)
+    (tmp_path / "big").write_bytes(bytes(16 << 20))
     with py7zr.SevenZipFile(tmp_path / "bomb.7z", "w") as archive:
         archive.write(tmp_path / "big", "Posts.xml")
     with pytest.raises(DataError, match=r"bomb\.7z: expected at most 200 times"):

@@ -303,7 +303,7 @@ def _draw_cloud(axes: Axes, cloud: charts.Cloud) -> None:
         axes.scatter(
             x, y, size, GROUP_COLOURS[group], label=cloud.names[group], linewidths=0, zorder=3
         )
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", adjustable="datalim")  # a tall cloud keeps the width of its legend
     axes.invert_yaxis()
     axes.set_title(cloud.title, fontweight="bold")
     handles, labels = axes.get_legend_handles_labels()

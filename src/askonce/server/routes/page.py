@@ -5,11 +5,11 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader
 
 from askonce.server.errors import STATUSES
 from askonce.server.openapi_tables import operations
+from askonce.server.page_files import PageFiles
 
 SERVER = Path(__file__).parents[1]
 TEMPLATES = Environment(loader=FileSystemLoader(SERVER / "templates"), autoescape=True)
@@ -28,13 +28,13 @@ def add_page(app: FastAPI) -> None:
         return await files.get_response("widget.js", request.scope)
 
 
-def add_files(app: FastAPI) -> StaticFiles:
+def add_files(app: FastAPI) -> PageFiles:
     """Serve the files of pages below ``/static/``, and the API documentation at ``/docs``.
 
     The document at ``/openapi.json`` is written once: FastAPI would do so for every request, which
     takes milliseconds.
     """
-    files = StaticFiles(directory=SERVER / "static")
+    files = PageFiles()
     app.mount("/static", files)
 
     @cache
