@@ -46,9 +46,11 @@ class Batcher(Generic[Key, Result]):
 
     async def submit(self, key: Key, question: str) -> Result:
         """The result for this question; a batch only holds questions with the same key."""
-        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[Result] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self.start)  # after the requests that have arrived at the same time
         self._waiting.setdefault(key, deque()).append((question, result))
-        self.start()
         return await result
 
     def close(self) -> None:
