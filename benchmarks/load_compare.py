@@ -40,7 +40,7 @@ def measure(port: int, process: int, questions: int, seed: int, count: int) -> F
         figures[name] = described(driver) | {
             "per_s": round(answered / seconds, 1),
             "processor_ms": round(1000 * spent / max(1, answered), 2),
-            "most_per_s": round(CORES * answered / spent, 1),
+            "most_per_s": round(CORES * answered / max(spent, 1 / TICKS), 1),
             "load_average": round(os.getloadavg()[0], 1),
         }
     figures["burst"] = described(asyncio.run(at_once(port, asks(forum, BURST, seed + 200))))
