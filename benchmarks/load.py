@@ -26,12 +26,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import load_compare
 from engine_probe import resident_mb
 from forum import Forum
 from forum_archive import make
+
+if TYPE_CHECKING:
+    import httpx
 
 SLOW_MS = 300  # p99 of admitted requests
 FIRST_RATE, FASTER, TRIES = 8.0, 1.4, 3
@@ -209,10 +212,16 @@ def wait_for_models(port: int) -> None:
 
     end = time.monotonic() + 600
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-        while client.get("/readyz").json().get("model") is None:
+        while client.get("/readyz").json().get("model") is None or not workers_ready(client):
             if time.monotonic() > end:
                 raise SystemExit("the server does not load its models")
             time.sleep(0.1)
+
+
+def workers_ready(client: "httpx.Client") -> bool:
+    """Whether the processes beside the server, if it has any, answer as well."""
+    found = re.search(r"^askonce_workers (\S+)$", client.get("/metrics").text, re.MULTILINE)
+    return found is None or float(found[1]) > 0
 
 
 def in_a_row(folder: Path, questions: int, queries: int, most: float) -> dict[str, Any]:

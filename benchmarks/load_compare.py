@@ -19,6 +19,7 @@ from forum import Forum
 from open_loop import HOST, Driver, asks, quantiles, request, suggestions
 
 CLIENTS, BURST, SILENT, SLOW, PROBES = 8, 300, 1000, 20, 50
+CORES = os.cpu_count() or 1
 TICKS = os.sysconf("SC_CLK_TCK")
 HALF = b"GET /openapi.json HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 HEALTH = request("/healthz")
@@ -39,10 +40,11 @@ def measure(port: int, process: int, questions: int, seed: int, count: int) -> F
         figures[name] = described(driver) | {
             "per_s": round(answered / seconds, 1),
             "processor_ms": round(1000 * spent / max(1, answered), 2),
+            "most_per_s": round(CORES * answered / max(spent, 1 / TICKS), 1),
             "load_average": round(os.getloadavg()[0], 1),
         }
     figures["burst"] = described(asyncio.run(at_once(port, asks(forum, BURST, seed + 200))))
-    figures["burst"] |= {"resident_mb": resident_mb(process), "highest_mb": highest_mb(process)}
+    figures["burst"] |= memory(process)
     for name, clients in (("silent", silent_clients), ("slow readers", slow_readers)):
         with clients(port):
             figures[f"health beside {name}"] = described(asyncio.run(probes(port)))
@@ -105,23 +107,42 @@ def slow_readers(port: int) -> Iterator[None]:
 
 
 def processor_seconds(process: int) -> float:
-    """What a process has used so far, of all its threads."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """What a process and its workers have used so far, of all their threads."""
+    fields = [
+        Path(f"/proc/{one}/stat").read_text().rpartition(") ")[2].split()
+        for one in with_workers(process)
+    ]
+    return sum(int(one[11]) + int(one[12]) for one in fields) / TICKS
+
+
+def with_workers(process: int) -> list[int]:
+    """A process and its children."""
+    threads = Path(f"/proc/{process}/task").glob("*/children")
+    return [process, *(int(child) for path in threads for child in path.read_text().split())]
+
+
+def memory(process: int) -> dict[str, float]:
+    """Of a server with its workers; what they share counts once in the sum."""
+    every = with_workers(process)
+    shares = [_memory_mb(one, "smaps_rollup", "Pss") for one in every]
+    return {
+        "shared_mb": round(sum(shares), 1),
+        "process_mb": max(resident_mb(one) for one in every),
+    }
 
 
 def resident_mb(process: int) -> float:
     """The memory of a process now."""
-    return _memory_mb(process, "VmRSS")
+    return _memory_mb(process, "status", "VmRSS")
 
 
 def highest_mb(process: int) -> float:
     """The most memory that a process has had."""
-    return _memory_mb(process, "VmHWM")
+    return _memory_mb(process, "status", "VmHWM")
 
 
-def _memory_mb(process: int, name: str) -> float:
-    text = Path(f"/proc/{process}/status").read_text()
+def _memory_mb(process: int, file: str, name: str) -> float:
+    text = Path(f"/proc/{process}/{file}").read_text()
     return round(int(text.partition(f"{name}:")[2].split()[0]) / 1024, 1)
 
 
@@ -141,11 +162,12 @@ def table(rounds: Mapping[str, Sequence[Figures]]) -> str:
 UNITS = {
     "per_s": "answered per second",
     "processor_ms": "processor time each, ms",
+    "most_per_s": f"at most per second by it, on {CORES} cores",
     "p50": "p50, ms",
     "p95": "p95, ms",
     "slowest": "slowest, ms",
-    "resident_mb": "memory after it, MB",
-    "highest_mb": "most memory so far, MB",
+    "shared_mb": "memory after it of all processes, MB",
+    "process_mb": "of the largest process, MB",
     "load_average": "load average of the machine",
 }
 

@@ -147,7 +147,10 @@ FLOW = {
         checked
         bulk explaining moderation overview
         engine
-        context""",
+        context workers""",
+    "engine/workers": """
+        asking frames tuning
+        pool worker""",
     "engine/lifecycle": """
         following reading
         loading

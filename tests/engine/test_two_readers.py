@@ -21,6 +21,7 @@ from askonce.engine.lifecycle.reading import BackgroundReading
 from askonce.errors import AskonceError
 from askonce.index.readers import SHORT_WORDS
 from askonce.key_encoders import SentenceKeys, two_readers
+from askonce.ranking.manifest import new_folder, read_manifest, write_manifest
 from askonce.server.metrics import EngineState, Metrics
 from askonce.types import Post
 from tests.engine.two_readers import TOPICS, Synonyms, make_archive, mrr
@@ -48,6 +49,35 @@ def keys(engine):
 
 def read_once(engine):
     return engine._manager._read_some()
+
+
+def test_a_process_that_follows_has_the_same_models_and_keys(folder, teacher):
+    with (
+        Engine.open(folder) as engine,
+        closing(Engine(open_archive(folder), follows=True)) as other,
+    ):
+        engine.share()
+
+        def follows():
+            other.follow(engine.shared_state)
+            theirs, own = keys(other), keys(engine)
+            assert theirs.keys() == own.keys()
+            assert all(np.array_equal(theirs[name], own[name]) for name in own)
+            assert other.similar("topic7", 5) == engine.similar("topic7", 5)
+
+        follows()
+        while read_once(engine):
+            follows()
+        engine.write([Post("new", "how topic7 part9")])
+        follows()
+        models = folder / "models"
+        shutil.copytree(
+            models / engine.status().model, home := new_folder(folder), dirs_exist_ok=True
+        )
+        write_manifest(home, read_manifest(home))
+        assert engine.refresh_models() and engine.status().model == home.name
+        follows()
+        assert other.status().model == home.name and other.read_only
 
 
 def test_the_share_grows_and_quality_with_it(folder, teacher):

@@ -10,7 +10,7 @@ from askonce.archive import Archive
 from askonce.errors import AskonceError
 from askonce.index.base import IndexDamaged, KeyEncoder
 from askonce.index.lexical import LexicalIndex
-from askonce.index.vector_files import added, removed, replay
+from askonce.index.vector_files import Logged, added, removed
 from askonce.models.layers.poincare import RADIUS, candidate_key, query_key
 from askonce.ranking.manifest import Serving
 from askonce.ranking.pipeline import Search
@@ -260,5 +260,37 @@ def test_the_log_tells_ids_and_rows(changes):
             else:
                 rows[name] = len(ids)
                 ids.append(name)
-    logged = replay(log)
+    logged = Logged()
+    dead = logged.replay(log)
     assert (logged.ids, logged.rows) == (ids, rows)
+    assert sorted(dead) == sorted(set(range(len(ids))) - set(rows.values()))
+
+
+def test_a_follower_sees_what_is_published_before_it_is_saved(tmp_path):
+    coder = Given(clustered(3000, 8))
+    writer = VectorIndex(tmp_path, coder)
+    writer.add(posts(range(2000)))
+    writer.save()
+    follower = VectorIndex(tmp_path, coder, writer=False)
+
+    def follows():
+        follower.follow(json.loads(json.dumps(writer.publish())))
+        assert (len(follower), follower.position) == (len(writer), writer.position)
+        for row in (5, 1700, 2050):
+            assert follower.search(str(row), 20) == writer.search(str(row), 20)
+
+    changes = [
+        lambda: writer.add(posts(range(2000, 2100))),
+        lambda: writer.add(posts(range(2010))),  # replaces 2010 posts: save makes new files
+        lambda: writer.remove(["p5", "p2050", "unknown"]),
+        lambda: writer.add(posts([5])),
+        writer.save,
+        lambda: writer.remove(["p1700"]),
+    ]
+    for number, change in enumerate(changes):
+        change()
+        writer.position = number
+        follows()
+        follows()  # nothing new
+    assert (tmp_path / "keys-2.f32").exists()
+    assert len(VectorIndex(tmp_path, coder)) == len(writer) + 1  # the last change is not saved

@@ -12,6 +12,7 @@ from askonce.archive import Archive
 from askonce.cli.archives import serve
 from askonce.cli.archives.serving import run as serving
 from askonce.engine.lifecycle.following import EngineEvent
+from askonce.engine.workers import tuning
 from askonce.errors import AskonceError
 from askonce.server.listening import listen
 from askonce.types import Post
@@ -150,8 +151,8 @@ def test_threads_keep_freed_memory_where_the_c_library_can(monkeypatch):
             options[option] = size
             return 1
 
-    monkeypatch.setattr(serving.ctypes, "CDLL", lambda name: Glibc())
-    assert serving.keep_freed_memory()
-    assert options == serving.MALLOC_OPTIONS
-    monkeypatch.setattr(serving.ctypes, "CDLL", lambda name: object())  # musl has no mallopt
-    assert not serving.keep_freed_memory()
+    monkeypatch.setattr(tuning.ctypes, "CDLL", lambda name: Glibc())
+    assert tuning.keep_freed_memory()
+    assert options == tuning.MALLOC_OPTIONS
+    monkeypatch.setattr(tuning.ctypes, "CDLL", lambda name: object())  # musl has no mallopt
+    assert not tuning.keep_freed_memory()

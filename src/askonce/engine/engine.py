@@ -22,7 +22,7 @@ from askonce.engine.hits import (
     similar_hits,
 )
 from askonce.engine.lifecycle.following import OnEngineEvent
-from askonce.engine.lifecycle.manager import IndexManager, Searches
+from askonce.engine.lifecycle.manager import IndexManager, Searches, SharedState
 from askonce.engine.options import DEEP, DEFAULT, ResultOptions
 from askonce.engine.results import RankedAnswer, SimilarQuestion, Status, Why
 from askonce.engine.wording import CurrentWording
@@ -42,6 +42,7 @@ class Engine:
     """Search over one archive. Threads may share it.
 
     ``reading`` is the share of one core's time in which a teacher reads posts in the background.
+    With ``follows``, it reads the indexes that another process owns, as ``follow`` tells it to.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class Engine:
         on_event: OnEngineEvent | None = None,
         index: str | None = None,
         reading: float = 0.5,
+        follows: bool = False,
     ) -> None:
         self.archive = archive
-        self._manager = IndexManager(archive, on_event, index, reading)
+        self._manager = IndexManager(archive, on_event, index, reading, follows)
         self.wording = CurrentWording(archive)
         self.checked = CheckedQuestions(self)
         # what it was made of: change number, model, length of lists
@@ -280,6 +282,21 @@ class Engine:
     def read_all(self) -> None:
         """Let a teacher read every post that only its student has read; a stopped call resumes."""
         self._manager.read_all()
+
+    # -- share ------------------------------------------------------------------------------------
+
+    def share(self) -> None:
+        """From now on, let other processes follow the indexes and models in service."""
+        self._manager.share()
+
+    @property
+    def shared_state(self) -> SharedState | None:
+        """What a process that follows must have loaded; None while only this one can answer."""
+        return self._manager.shared_state
+
+    def follow(self, state: SharedState) -> None:
+        """Load what another process serves; its changes are found by the next query."""
+        self._manager.follow(state)
 
     # -- state ------------------------------------------------------------------------------------
 

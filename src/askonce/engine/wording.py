@@ -69,6 +69,7 @@ class CurrentWording:
     def __init__(self, archive: Archive, clock: Callable[[], float] = time.monotonic) -> None:
         self._archive, self._clock = archive, clock
         self._wording, self._until = Wording(), 0.0
+        self.edits = 0  # by this process
 
     def get(self) -> Wording:
         if self._clock() >= self._until:
@@ -92,4 +93,9 @@ class CurrentWording:
         groups = [[word.strip().lower() for word in group if word.strip()] for group in synonyms]
         self._archive.options.set(SYNONYMS, [group for group in groups if len(group) > 1])
         self._archive.options.set(PINNED, [dict(one) for one in pinned])
+        self.edits += 1
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read it again for the next question."""
         self._until = 0.0

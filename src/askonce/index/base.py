@@ -1,7 +1,7 @@
 """The contract of indexes: add posts, remove them, search them, and record how far they follow."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -12,6 +12,7 @@ from askonce.errors import AskonceError
 from askonce.types import Post
 
 T = TypeVar("T")
+IndexState = Mapping[str, float]  # what a process that follows an index must load
 
 
 class IndexDamaged(AskonceError):
@@ -58,6 +59,12 @@ class Index(Protocol):
 
     def reload(self) -> None:
         """See what another process has added and saved."""
+
+    def publish(self) -> IndexState:
+        """Let other processes read all changes, also those that are not saved; what to follow."""
+
+    def follow(self, state: IndexState) -> None:
+        """See what another process has published; cheap if that is little or nothing."""
 
     def close(self) -> None:
         """Let another process write. Unsaved changes may be lost."""

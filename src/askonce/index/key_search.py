@@ -118,7 +118,9 @@ class KeySnapshot:
         step = max(1, BULK_PRODUCTS // len(self.keys))
         for start in range(0, len(keys), step):
             block = keys[start : start + step]  # (q, K)
-            for key, scores in zip(block, block @ self.keys.T, strict=True):  # (n,)
+            # of few queries, a third faster than block @ self.keys.T
+            every = np.ascontiguousarray((self.keys @ block.T).T)  # (q, n)
+            for key, scores in zip(block, every, strict=True):  # (n,)
                 hits.append(self._hits(self._top(scores, k, self.alive), key, k))
         return hits
 

@@ -13,7 +13,7 @@ from tantivy import Occur, Query
 
 from askonce.errors import AskonceError
 from askonce.index import position
-from askonce.index.base import Hit, best_first
+from askonce.index.base import Hit, IndexState, best_first
 from askonce.index.stems import Stems
 from askonce.types import Pool, Post, TokeniserName
 
@@ -179,6 +179,14 @@ class LexicalIndex:
     def reload(self) -> None:
         self._read_position()
         self._see_commits()
+
+    def publish(self) -> IndexState:
+        """The position; posts are on disk since they were added."""
+        return {"change": self.position}
+
+    def follow(self, state: IndexState) -> None:
+        if self.position < state["change"]:
+            self.reload()
 
     def close(self) -> None:
         """Let another process write; searching still works."""

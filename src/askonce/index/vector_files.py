@@ -86,26 +86,26 @@ class Logged:
     rows: dict[str, int] = field(default_factory=dict)  # of posts that were not removed later
     unread: dict[str, None] = field(default_factory=dict)  # of these, those that are not marked
 
-    def add(self, entry: Any) -> None:  # noqa: ANN401 - JSON
+    def replay(self, log: bytes) -> list[int]:
+        """Follow the lines of a log; the rows of posts that they replace or remove."""
+        entries = json.loads(b"[%s]" % log.rstrip(b"\n").replace(b"\n", b","))
+        return [row for entry in entries for row in self.add(entry)]
+
+    def add(self, entry: Any) -> list[int]:  # noqa: ANN401 - JSON
+        """Follow one entry; the rows of posts that it replaces or removes."""
         if isinstance(entry, str):
+            dead = [self.rows[entry]] if entry in self.rows else []
             self.rows[entry] = len(self.ids)
             self.ids.append(entry)
             self.unread[entry] = None
-        elif isinstance(entry, dict):
+            return dead
+        if isinstance(entry, dict):
             for post_id in entry["read"]:
                 self.unread.pop(post_id, None)
-        else:
-            for post_id in entry:
-                self.rows.pop(post_id, None)
-                self.unread.pop(post_id, None)
-
-
-def replay(log: bytes) -> Logged:
-    """Follow the lines of a log."""
-    logged = Logged()
-    for entry in json.loads(b"[%s]" % log.rstrip(b"\n").replace(b"\n", b",")):
-        logged.add(entry)
-    return logged
+            return []
+        for post_id in entry:
+            self.unread.pop(post_id, None)
+        return [self.rows.pop(post_id) for post_id in entry if post_id in self.rows]
 
 
 @dataclass(frozen=True)
@@ -146,21 +146,18 @@ class VectorFiles:
     def keys(self, generation: int) -> Path:
         return self.folder / f"keys-{generation}.f32"
 
-    def load(self) -> Loaded:
-        """Everything saved; an error if it is incomplete or another encoder made it."""
+    def load(self, published: Saved | None = None) -> Loaded:
+        """Everything saved, or published; an error if it is incomplete or of another encoder."""
         content = position.read(self.folder, self._made_with)
         if (made := content.get("coder")) != self._coder:
             reason = f"was made by another model ({made!r}, not {self._coder!r})"
             raise position.damaged(self.folder, reason)
-        saved = _saved(self.folder, content)
-        logged = self._logged(saved)
+        saved = published or _saved(self.folder, content)
+        logged = Logged()
+        self.read_log(saved, 0, logged)
         ids, rows = logged.ids, logged.rows
-        keys = np.empty((0, saved.dim), dtype=np.float32)  # (n, K)
-        store = None
-        if saved.rows:
-            _need(self.keys(saved.generation), 4 * saved.rows * saved.dim)
-            store = KeyRows(self.keys(saved.generation), saved.dim, saved.rows)
-            keys = store.keys
+        store = self.rows(saved)
+        keys = store.keys if store is not None else np.empty((0, saved.dim), dtype=np.float32)
         graph = None
         if saved.graph_rows:
             graph = Graph.load(self._graph(saved), saved.dim, saved.graph_rows, saved.graph_scale)
@@ -168,6 +165,33 @@ class VectorFiles:
         alive[list(rows.values())] = True
         snapshot = KeySnapshot(keys, alive, len(rows), ids, graph)
         return Loaded(saved, store, ids, rows, logged.unread, snapshot)
+
+    def rows(self, saved: Saved) -> KeyRows | None:
+        """The keys of all rows; None before the first."""
+        if not saved.rows:
+            return None
+        _need(self.keys(saved.generation), 4 * saved.rows * saved.dim)
+        return KeyRows(self.keys(saved.generation), saved.dim, saved.rows)
+
+    def read_log(self, saved: Saved, start: int, logged: Logged) -> list[int]:
+        """Follow the log from a byte on; the rows of posts that were replaced or removed."""
+        _need(self._log(saved), saved.log_bytes)
+        with self._log(saved).open("rb") as stream:
+            stream.seek(start)
+            log = stream.read(saved.log_bytes - start)
+        try:
+            dead = logged.replay(log)
+        except (ValueError, TypeError, KeyError) as error:
+            reason = f"has a log that cannot be read ({error})"
+            raise position.damaged(self.folder, reason) from None
+        if len(logged.ids) != saved.rows:
+            count = len(logged.ids)
+            raise position.damaged(self.folder, f"has {count} ids for {saved.rows} keys")
+        return dead
+
+    def write_log(self, saved: Saved, start: int, log: bytes) -> None:
+        """Write lines for processes that follow; they are valid once they are saved."""
+        write_at(self._log(saved), start, log)
 
     def write(
         self,
@@ -201,20 +225,6 @@ class VectorFiles:
         position.write(self.folder, made | asdict(saved) | counts)
         self._remove_others(saved)
         return saved
-
-    def _logged(self, saved: Saved) -> Logged:
-        _need(self._log(saved), saved.log_bytes)
-        with self._log(saved).open("rb") as stream:
-            log = stream.read(saved.log_bytes)
-        try:
-            logged = replay(log)
-        except (ValueError, TypeError, KeyError) as error:
-            reason = f"has a log that cannot be read ({error})"
-            raise position.damaged(self.folder, reason) from None
-        if len(logged.ids) != saved.rows:
-            count = len(logged.ids)
-            raise position.damaged(self.folder, f"has {count} ids for {saved.rows} keys")
-        return logged
 
     def _log(self, saved: Saved) -> Path:
         return self.folder / f"log-{saved.generation}.jsonl"

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -11,9 +11,18 @@ import numpy as np
 
 from askonce.errors import AskonceError
 from askonce.index import position
-from askonce.index.base import Hit, KeyEncoder, batches, finite_keys
+from askonce.index.base import Hit, IndexState, KeyEncoder, batches, finite_keys
 from askonce.index.key_search import EMPTY, Graph, KeySnapshot
-from askonce.index.vector_files import KeyRows, Saved, VectorFiles, added, marked, removed
+from askonce.index.vector_files import (
+    KeyRows,
+    Loaded,
+    Logged,
+    Saved,
+    VectorFiles,
+    added,
+    marked,
+    removed,
+)
 from askonce.types import Post
 
 BATCH = 2048  # posts encoded at a time
@@ -29,6 +38,8 @@ class IndexedRows:
     # living posts by a fast reader whose keys a slow one will replace, the oldest first
     unread: dict[str, None] = field(default_factory=dict)
     unsaved: list[bytes] = field(default_factory=list)  # log lines
+    published: int = 0  # of these lines, those that other processes can read
+    published_bytes: int = 0
 
 
 class VectorIndex:
@@ -135,11 +146,60 @@ class VectorIndex:
                     len(contents.unread),
                 )
                 contents.unsaved.clear()
+                contents.published = contents.published_bytes = 0
 
     def reload(self) -> None:
-        if self._files is None:
+        if self._files is not None:
+            self._show(self._files.load())
+
+    def publish(self) -> IndexState:
+        """Write the log without waiting for the disk; keys are in their file since they were added.
+
+        After a crash, ``position.json`` says that these changes are not saved.
+        """
+        with self._writing, self._disk_errors():
+            contents, saved = self._contents, self._saved
+            log = b"".join(contents.unsaved[contents.published :])
+            if log and self._files is not None:
+                start = saved.log_bytes + contents.published_bytes
+                self._files.write_log(saved, start, log)
+                contents.published = len(contents.unsaved)
+                contents.published_bytes += len(log)
+            keys = self._snapshot.keys
+            end = saved.log_bytes + contents.published_bytes
+            rows, dim = keys.shape
+            return asdict(replace(saved, change=self.position, dim=dim, rows=rows, log_bytes=end))
+
+    def follow(self, state: IndexState) -> None:
+        published = Saved(**state)  # type: ignore[arg-type]
+        if self._files is None or published == self._saved:
             return
-        loaded = self._files.load()
+        old = self._saved
+        same = (old.generation, old.graph_rows) == (published.generation, published.graph_rows)
+        if same and 0 < old.rows <= published.rows and old.log_bytes <= published.log_bytes:
+            self._advance(self._files, published)
+        else:
+            self._show(self._files.load(published))
+
+    def _advance(self, files: VectorFiles, published: Saved) -> None:
+        """Read only the changes since the last state."""
+        contents, snapshot = self._contents, self._snapshot
+        store = files.rows(published)
+        if store is None:
+            return
+        new = len(store.keys) - len(snapshot.keys)
+        alive = np.append(snapshot.alive, np.ones(new, dtype=bool))  # (n + m,)
+        with self._publishing:
+            logged = Logged(contents.ids, contents.rows, contents.unread)
+            alive[files.read_log(published, self._saved.log_bytes, logged)] = False
+            if not self._two_readers:
+                contents.unread.clear()
+            contents.store = store
+            living = len(contents.rows)
+            self._snapshot = KeySnapshot(store.keys, alive, living, contents.ids, snapshot.graph)
+        self.position, self._saved = published.change, published
+
+    def _show(self, loaded: Loaded) -> None:
         self.position, self._saved = loaded.saved.change, loaded.saved
         with self._publishing:
             unread = loaded.unread if self._two_readers else {}

@@ -143,6 +143,11 @@ def current(archive: Path) -> Path | None:
         raise DataError(pointer, "the name of a folder beside it", str(error)) from None
     if not name or name != Path(name).name or name.startswith("."):
         raise DataError(pointer, "the name of a folder beside it", name)
+    return named(archive, name)
+
+
+def named(archive: Path, name: str) -> Path:
+    """The folder of a training by its name."""
     return need_inside(archive / FOLDER, name)
 
 

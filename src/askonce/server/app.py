@@ -38,7 +38,9 @@ def app_of(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
         yield
+        await service.stop()
         service.close()
 
     app = FastAPI(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Generic, TypeVar
@@ -12,6 +12,8 @@ from askonce.errors import AskonceError
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 Pending = tuple[str, asyncio.Future[Result]]
+# answers the questions of a batch in another process; None if that cannot answer
+Elsewhere = Callable[[Key, Sequence[str]], Awaitable[Sequence[Result] | None]]
 
 
 def query_threads(count: int) -> ThreadPoolExecutor:
@@ -19,9 +21,10 @@ def query_threads(count: int) -> ThreadPoolExecutor:
 
 
 class Batcher(Generic[Key, Result]):
-    """Runs a question at once if a thread is free; otherwise batches all that are waiting.
+    """Runs a question at once if a worker or thread is free; else batches all that are waiting.
 
     A lone question never waits for others, and the busier the server, the larger its batches.
+    ``find_worker`` gives what runs a batch in another process, if one is free for these questions.
     """
 
     def __init__(
@@ -31,37 +34,64 @@ class Batcher(Generic[Key, Result]):
         max_batch: int,
         on_batch: Callable[[int], None] = lambda size: None,
         executor: ThreadPoolExecutor | None = None,
+        find_worker: Callable[[Key], Elsewhere[Key, Result] | None] = lambda key: None,
     ) -> None:
         self._run, self._threads, self._max_batch = run, threads, max_batch
-        self._on_batch = on_batch
+        self._on_batch, self._find_worker = on_batch, find_worker
         self._shared = executor is not None  # the owner shuts it down
         self._executor = executor or query_threads(threads)
         self._waiting: OrderedDict[Key, deque[Pending[Result]]] = OrderedDict()
-        self._running = 0
+        self._running = 0  # in threads of this process
+        self._elsewhere: set[asyncio.Task[None]] = set()
 
     async def submit(self, key: Key, question: str) -> Result:
         """The result for this question; a batch only holds questions with the same key."""
-        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[Result] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self.start)  # after the requests that have arrived at the same time
         self._waiting.setdefault(key, deque()).append((question, result))
-        self._start()
         return await result
 
     def close(self) -> None:
         if not self._shared:
             self._executor.shutdown()
 
-    def _start(self) -> None:
-        while self._waiting and self._running < self._threads:
-            key, waiting = self._waiting.popitem(last=False)
+    def start(self) -> None:
+        """Run waiting questions wherever there is room."""
+        while self._waiting:
+            key = next(iter(self._waiting))
+            worker = self._find_worker(key)
+            if worker is None and self._running >= self._threads:
+                return
+            waiting = self._waiting.pop(key)
             batch = [waiting.popleft() for _ in range(min(len(waiting), self._max_batch))]
             if waiting:
                 self._waiting[key] = waiting  # behind the other keys
-            self._running += 1
             self._on_batch(len(batch))
-            questions = [question for question, _ in batch]
-            loop = asyncio.get_running_loop()
-            job = loop.run_in_executor(self._executor, self._results, key, questions)
-            job.add_done_callback(partial(self._deliver, batch))
+            if worker is None:
+                self._run_here(key, batch)
+            else:
+                task = asyncio.create_task(self._run_elsewhere(worker, key, batch))
+                self._elsewhere.add(task)
+                task.add_done_callback(self._elsewhere.discard)
+
+    def _run_here(self, key: Key, batch: list[Pending[Result]]) -> None:
+        self._running += 1
+        questions = [question for question, _ in batch]
+        loop = asyncio.get_running_loop()
+        job = loop.run_in_executor(self._executor, self._results, key, questions)
+        job.add_done_callback(partial(self._deliver, batch))
+
+    async def _run_elsewhere(
+        self, worker: Elsewhere[Key, Result], key: Key, batch: list[Pending[Result]]
+    ) -> None:
+        results = await worker(key, [question for question, _ in batch])
+        if results is None:
+            self._run_here(key, batch)
+            return
+        self.start()
+        _set_results(batch, results)
 
     def _results(self, key: Key, questions: list[str]) -> list[Result | Exception]:
         """One result per question; a question that fails doesn't fail the others."""
@@ -78,11 +108,15 @@ class Batcher(Generic[Key, Result]):
         self, batch: list[Pending[Result]], job: "asyncio.Future[list[Result | Exception]]"
     ) -> None:
         self._running -= 1
-        self._start()
-        for (_, future), result in zip(batch, job.result(), strict=True):
-            if future.done():  # the request was cancelled
-                continue
-            if isinstance(result, Exception):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
+        self.start()
+        _set_results(batch, job.result())
+
+
+def _set_results(batch: list[Pending[Result]], results: Sequence[Result | Exception]) -> None:
+    for (_, future), result in zip(batch, results, strict=True):
+        if future.done():  # the request was cancelled
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)

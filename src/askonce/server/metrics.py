@@ -7,6 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from askonce.engine import Engine
+from askonce.engine.workers.pool import WorkerPool
 from askonce.errors import AskonceError
 from askonce.server.guard.lanes import Lane
 
@@ -73,6 +74,26 @@ class UnservedArchive(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield GaugeMetricFamily("askonce_ready", READY, value=0)
+
+
+class WorkerState(Collector):
+    """The processes that answer questions beside the server."""
+
+    def __init__(self, workers: WorkerPool | None) -> None:
+        self._workers = workers
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        workers = self._workers
+        if workers is not None:
+            text = "Worker processes that can answer."
+            yield GaugeMetricFamily("askonce_workers", text, value=workers.ready)
+            text = "Batches of questions that worker processes answered."
+            yield CounterMetricFamily("askonce_worker_batches", text, value=workers.batches)
+            text = "Worker processes that were replaced."
+            yield CounterMetricFamily("askonce_worker_restarts", text, value=workers.restarts)
 
 
 class EngineState(Collector):

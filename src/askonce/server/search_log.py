@@ -3,12 +3,11 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
 from askonce.archive import Archive
 from askonce.archive.desk.searches import LoggedSearch, loggable
-from askonce.engine import SimilarQuestion
 from askonce.engine.options import ResultOptions
 from askonce.errors import AskonceError
 
@@ -33,22 +32,11 @@ class SearchLog:
         if days:
             self._thread.start()
 
-    def add(
-        self, question: str, similar: Sequence[SimilarQuestion], results: ResultOptions
-    ) -> None:
-        """Note a search; without calibrated probabilities, any hit counts as a good one."""
-        if not self.days or results.deep:  # a later page, or a filter of the same search
-            return
-        calibrated = any(hit.duplicate_probability is not None for hit in similar)
-        good = [hit for hit in similar if hit.claimed or not calibrated]
-        self._waiting.append(
-            LoggedSearch(
-                self._today().isoformat(),
-                loggable(question),
-                bool(good),
-                any(hit.answers for hit in good),
-            )
-        )
+    def add(self, question: str, good: bool, answered: bool, results: ResultOptions) -> None:
+        """Note a search: whether it has a good hit, and one with an answer."""
+        if self.days and not results.deep:  # no later page, nor a filter of the same search
+            day = self._today().isoformat()
+            self._waiting.append(LoggedSearch(day, loggable(question), good, answered))
 
     def flush(self) -> None:
         """Write what waits, and remove what is too old."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar, TypeVarTuple
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 from anyio import to_thread
 from fastapi import Request, Response
@@ -11,14 +12,15 @@ from fastapi.routing import APIRoute
 from threadpoolctl import threadpool_limits
 
 from askonce.engine import Engine
-from askonce.engine.options import DEFAULT, ResultOptions
-from askonce.server.batching import Batcher
+from askonce.engine.workers.asking import AskOptions, FoundHits, ask, find
+from askonce.engine.workers.pool import WorkerPool, WorkerProcess
+from askonce.server.batching import Batcher, Elsewhere
 from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.guard.keys import Keys, Scope
 from askonce.server.guard.lanes import Lane, LaneSettings
 from askonce.server.guard.limits import read_body
 from askonce.server.guard.rates import Rates
-from askonce.server.metrics import EngineState, Metrics
+from askonce.server.metrics import EngineState, Metrics, WorkerState
 from askonce.server.search_log import SearchLog
 
 T = TypeVar("T")
@@ -30,6 +32,20 @@ Args = TypeVarTuple("Args")
 QUERIES = LaneSettings(
     16, queue=512, timeout=0.08, burst=1.0, target_seconds=0.1, min_concurrency=8
 )
+QUERIES_OF_A_PROCESS = 8  # that run, beyond two processes
+
+
+def queries_lane(max_wait: float, processes: int = 1) -> LaneSettings:
+    """The lane of questions for a burst that may wait so long, and so many processes."""
+    more = max(0, processes - 2)
+    return replace(
+        QUERIES,
+        burst=max_wait,
+        concurrency=QUERIES.concurrency + QUERIES_OF_A_PROCESS * more,
+        min_concurrency=QUERIES.min_concurrency + QUERIES_OF_A_PROCESS // 2 * more,
+    )
+
+
 # one at a time, so that concurrent edits of a post are never lost; importers prefer to wait
 WRITES = LaneSettings(1, queue=64, timeout=5.0)
 FEEDBACK_RATE = 2.0  # marks per second and address
@@ -62,36 +78,60 @@ class ServerSettings:
         return sorted({*self.origins, *(key.origin for key in self.keys.origins)})
 
 
-class AskOptions(NamedTuple):
-    """How to answer a question; questions with the same settings share a batch."""
+class Batch(NamedTuple):
+    """What the questions of a batch have in common."""
 
-    what: Literal["similar", "answers", "ask"]
-    k: int
-    ranker: str
-    votes: bool = True
-    results: ResultOptions = DEFAULT
+    options: AskOptions
+    encoded: bool  # hits as JSON
 
 
 class Service:
+    """One archive with its limits; ``workers`` are processes that answer questions as well."""
+
     def __init__(
-        self, engine: Engine, settings: ServerSettings, threads: ThreadPoolExecutor | None = None
+        self,
+        engine: Engine,
+        settings: ServerSettings,
+        threads: ThreadPoolExecutor | None = None,
+        workers: WorkerPool | None = None,
     ) -> None:
-        self.engine, self.settings = engine, settings
+        self.engine, self.settings, self.workers = engine, settings, workers
         self.queries = Lane("queries", settings.queries)
         self.writes = Lane("writes", settings.writes)
         self.bulk = Lane("bulk", settings.bulk)
-        self.metrics = Metrics(EngineState(engine, (self.queries, self.writes, self.bulk)))
+        self.metrics = Metrics(
+            EngineState(engine, (self.queries, self.writes, self.bulk)), WorkerState(workers)
+        )
         self._rates = Rates(settings.rate)
         self.feedback_rates = Rates(FEEDBACK_RATE)
         self.searches = SearchLog(engine.archive, settings.log_days)
         threadpool_limits(1, "blas")  # numpy: queries run in parallel, each on one thread
-        self._batcher: Batcher[AskOptions, Any] = Batcher(
-            self._answer, settings.threads, settings.batch, self.metrics.batch.observe, threads
+        self._batcher: Batcher[Batch, Any] = Batcher(
+            self._answer,
+            settings.threads,
+            settings.batch,
+            self.metrics.batch.observe,
+            threads,
+            self._find_worker,
         )
 
     async def ask(self, question: str, options: AskOptions) -> Any:  # noqa: ANN401 - hits, by options.what
         """Similar questions, answers, or a pair of both, batched with concurrent requests."""
-        return await self._batcher.submit(options, question)
+        return await self._batcher.submit(Batch(options, False), question)
+
+    async def find(self, question: str, options: AskOptions) -> FoundHits:
+        """The same as JSON, which workers give as well."""
+        return await self._batcher.submit(Batch(options, True), question)
+
+    def start(self) -> None:
+        """Start the workers; called in the event loop that serves."""
+        if self.workers is not None:
+            self.workers.start(self._batcher.start)
+
+    async def stop(self) -> None:
+        """End the workers, once all requests are answered."""
+        if self.workers is not None:
+            await self.workers.stop()
 
     async def run(self, call: Callable[[*Args], T], *args: *Args) -> T:
         """Run a blocking call in a thread; lanes bound how many run at the same time."""
@@ -127,10 +167,16 @@ class Service:
         self._batcher.close()
         self.searches.close()
 
-    def _answer(self, options: AskOptions, questions: Sequence[str]) -> Sequence[Any]:
-        what, k, ranker, votes, results = options
-        if what == "similar":
-            return self.engine.similar_many(questions, k, ranker, results)
-        if what == "answers":
-            return self.engine.answers_many(questions, k, ranker, votes, results)
-        return self.engine.ask_many(questions, k, ranker, votes, results)
+    def _answer(self, batch: Batch, questions: Sequence[str]) -> Sequence[Any]:
+        return (find if batch.encoded else ask)(self.engine, batch.options, questions)
+
+    def _find_worker(self, batch: Batch) -> Elsewhere[Batch, Any] | None:
+        workers = self.workers
+        worker = workers.take() if workers is not None and batch.encoded else None
+        return partial(self._ask_worker, workers, worker) if workers and worker else None
+
+    @staticmethod
+    async def _ask_worker(
+        workers: WorkerPool, worker: WorkerProcess, batch: Batch, questions: Sequence[str]
+    ) -> Sequence[Any] | None:
+        return await workers.ask(worker, batch.options, questions)

@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from askonce.cli.archives.serving.options import (
     MAX_WAIT,
+    MOST_WORKERS,
     PUBLIC_RATE,
     ArchiveOptions,
     options_by_archive,
@@ -29,8 +30,20 @@ def serve(
     ],
     host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8080,
+    workers: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Processes that answer questions of one archive, this one included. Default: one "
+            f"per core, at most {MOST_WORKERS}; 1 with several archives, with --index, or for an "
+            "archive without a folder.",
+        ),
+    ] = None,
     threads: Annotated[
-        int | None, Option(min=1, help="Number of worker threads. Default: one per core.")
+        int | None,
+        Option(
+            min=1, help="Threads that answer questions, in all processes. Default: one per core."
+        ),
     ] = None,
     rate: Annotated[
         float | None,
@@ -168,7 +181,8 @@ def serve(
     options = options_by_archive(archives, shared, config)
     hosts = AllowedHosts.bound_to(host, allowed_host or ())
     with listen(host, port) as listener, ExitStack() as stack:
-        served = open_archives(options, hosts, threads or os.cpu_count() or 1, stack)
+        count = threads or os.cpu_count() or 1
+        served = open_archives(options, hosts, count, stack, workers)
         if json:
             write_json(served.report(address_of(listener)))
         else:

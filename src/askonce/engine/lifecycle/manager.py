@@ -14,9 +14,9 @@ from askonce.engine.lifecycle.reading import BackgroundReading, read_some
 from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
 from askonce.files import Lock
-from askonce.index.base import Index, IndexDamaged, IndexUnavailable, KeyIndex
+from askonce.index.base import Index, IndexDamaged, IndexState, IndexUnavailable, KeyIndex
 from askonce.index.storage import FolderStorage, index_storage
-from askonce.ranking.manifest import current, read_manifest
+from askonce.ranking.manifest import current, named, read_manifest
 from askonce.ranking.pipeline import Search
 from askonce.ranking.stages import RANKERS, VECTORS
 from askonce.types import PostKind
@@ -62,8 +62,19 @@ class Searches:
         return 1 - sum(index.unread_count() for index in indexes) / posts
 
 
+@dataclass(frozen=True)
+class SharedState:
+    """What serves in one process, for others that answer questions beside it."""
+
+    model: str | None
+    indexes: tuple[IndexState, ...]  # in the order of ``Searches.indexes``
+
+
 class IndexManager:
-    """The searches of one archive. Queries borrow them; one thread at a time changes them."""
+    """The searches of one archive. Queries borrow them; one thread at a time changes them.
+
+    With ``follows``, it never owns the indexes: it reads what another process has published.
+    """
 
     def __init__(
         self,
@@ -71,15 +82,17 @@ class IndexManager:
         on_event: OnEngineEvent | None,
         index: str | None,
         reading: float,
+        follows: bool = False,
     ) -> None:
         self.archive, self._folder = archive, archive.folder
         self.posts = PostCache(archive)
         self._on_event: OnEngineEvent = on_event or (lambda event: None)
         path = archive.folder / "index" if archive.folder else None
-        self._lock = Lock(path / "lock") if path else None
-        self.read_only = not self._lock.acquire() if self._lock else False
+        self._lock = Lock(path / "lock") if path and not follows else None
+        self.read_only = not self._lock.acquire() if self._lock else follows
         storage = index_storage(index, path, archive.name, not self.read_only)
         self._loader = Loader(archive, self.posts, storage, self._report)
+        self._follows = follows
         self._changing = threading.RLock()  # for changes of indexes; queries need none
         self._stop = threading.Event()
         self._query_ended, self._running_queries = threading.Condition(), 0
@@ -88,6 +101,8 @@ class IndexManager:
         self._lost = self._rebuilding = False  # indexes cannot be read; are being rebuilt
         self._searches: Searches | None = None
         self._refused: str | None = None  # the model folder that could not be loaded
+        self._shares = False
+        self.shared_state: SharedState | None = None  # None: nothing to follow now
         self._reading = BackgroundReading(self._read_some, reading)
 
     def need_indexes(self) -> None:
@@ -98,8 +113,30 @@ class IndexManager:
         """Remove the indexes, so that ``start`` rebuilds them."""
         self._loader.storage.clear()
 
+    def share(self) -> None:
+        """From now on, publish every change for processes that follow."""
+        self._shares = True
+        with self._changing:
+            self._publish(self._searches)
+
+    def follow(self, state: SharedState) -> None:
+        """See everything that another process has published, also its models."""
+        with self._changing:
+            if self._searches is None:
+                self._searches = self._open()
+            if self._folder is not None and state.model not in (None, self.ready().model):
+                self._swap(named(self._folder, str(state.model)))
+            searches = self.ready()
+            indexes = searches.indexes()
+            if searches.model != state.model or len(indexes) != len(state.indexes):
+                raise IndexDamaged(f"the indexes of models {state.model!r} cannot be followed")
+            for index, published in zip(indexes, state.indexes, strict=True):
+                index.follow(published)
+
     def start(self, background: bool) -> None:
         self._searches = self._open()
+        with self._changing:
+            self._publish(self._searches)
         if background:
             self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
             self._thread.start()
@@ -113,7 +150,7 @@ class IndexManager:
         try:
             question, answer = (self._loader.lexical(kind) for kind in KINDS)
         except IndexDamaged:
-            if self._loader.storage.writable:
+            if self._loader.storage.writable or self._follows:
                 raise
             self._loader = replace(self._loader, storage=FolderStorage(None))
             question, answer = (self._loader.lexical(kind) for kind in KINDS)
@@ -144,6 +181,7 @@ class IndexManager:
             return
         with self._changing:
             self._follow(searches)
+            self._publish(searches)
 
     def refresh_after_write(self) -> None:
         """Refresh after a write, which is safe already: index errors reach readers, not writers."""
@@ -187,6 +225,8 @@ class IndexManager:
         try:
             for index in searches.key_indexes():
                 if read := read_some(self.archive, index, self._changing):
+                    with self._changing:
+                        self._publish(self._searches)
                     return read
         except AskonceError as error:  # such as a database that does not answer: try again later
             self._warn(error)
@@ -226,6 +266,17 @@ class IndexManager:
         for kind, search in zip(KINDS, (searches.question, searches.answer), strict=True):
             follow(self.archive, kind, search.indexes(), self._report)
 
+    def _publish(self, searches: Searches | None) -> None:
+        """Note what serves, for processes that follow."""
+        if not self._shares or searches is None or searches is not self._searches:
+            return
+        try:
+            published = tuple(index.publish() for index in searches.indexes())
+            self.shared_state = SharedState(searches.model, published)
+        except IndexUnavailable as error:  # a full disk: only this process can answer
+            self.shared_state = None
+            self._warn(error)
+
     def _swap(self, models: Path) -> None:
         """Load new models and make their vectors while the old ones serve, then switch."""
         manifest = read_manifest(models)
@@ -237,6 +288,7 @@ class IndexManager:
             searches = Searches(question, answer, models.name)
             self._follow(searches)
             self._searches = searches
+            self._publish(searches)
         self._loader.storage.keep_only(models.name, old.model)
 
     def _maintain(self) -> None:
@@ -269,6 +321,7 @@ class IndexManager:
         """Rebuild lost indexes; the old ones answer meanwhile, if their storage allows it."""
         with self._changing:
             old = self.ready()
+            self.shared_state = None
             if not self._loader.storage.open_indexes_survive_clear:
                 self._searches = None
             self._rebuilding = True  # writers need not wait: the new index will include their posts
@@ -293,6 +346,7 @@ class IndexManager:
             with self._changing:
                 for index in self.ready().indexes():
                     index.save()
+                self._publish(self._searches)
 
     @contextmanager
     def asking(self) -> Iterator[Searches]:

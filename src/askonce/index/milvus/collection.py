@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from askonce.errors import AskonceError
-from askonce.index.base import IndexDamaged, batches
+from askonce.index.base import IndexDamaged, IndexState, batches
 from askonce.index.milvus.client import MAX_RESULTS, WRITE_SECONDS, Milvus, NotLoaded
 from askonce.types import Post
 
@@ -88,6 +88,14 @@ class MilvusCollection(ABC):
         """Read the position; posts that another process added are visible anyway."""
         with self._errors():
             self._read_position()
+
+    def publish(self) -> IndexState:
+        """The position; what was added is visible to others."""
+        return {"change": self.position}
+
+    def follow(self, state: IndexState) -> None:
+        if self.position < state["change"]:
+            self.reload()
 
     def close(self) -> None:
         """Release the database, so that another process can open its file."""

@@ -3,12 +3,14 @@
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi import APIRouter, Depends, HTTPException, Query, Response
+from pydantic_core import to_json
 
 from askonce.archive.rows import MOST_TAGS
 from askonce.engine import Why
 from askonce.engine.context import Context, context
 from askonce.engine.options import ResultOptions, Sort
+from askonce.engine.workers.asking import AskOptions, FoundHits, encode
 from askonce.ranking.stages import RANKERS, TYPED
 from askonce.server.guard.limits import (
     MAX_OFFSET,
@@ -25,7 +27,7 @@ from askonce.server.schemas.ask import (
     SimilarResponse,
 )
 from askonce.server.schemas.requests import Date, Draft, PostId, TagName
-from askonce.server.service import AskOptions, Service
+from askonce.server.service import Service
 from askonce.text.sanitise import clean_text
 
 Question = Annotated[
@@ -89,50 +91,54 @@ Results = Annotated[ResultOptions, Depends(_results)]
 def ask_routes(service: Service) -> APIRouter:
     router = APIRouter(route_class=service.route("read", service.queries), tags=["ask"])
 
-    @router.get("/api/similar", summary="Find similar questions")
+    @router.get("/api/similar", summary="Find similar questions", response_model=SimilarResponse)
     async def similar(
         q: Question, results: Results, k: Count = 10, ranker: RankerName = "best"
-    ) -> SimilarResponse:
+    ) -> Response:
         """Questions in the archive that match best, best first."""
-        hits, shared = await _asked(service, q, AskOptions("similar", k, ranker, True, results))
-        return SimilarResponse.model_construct(**shared, similar=hits)
+        found, shared = await _found(service, q, AskOptions("similar", k, ranker, True, results))
+        return _response(shared, similar=found.similar)
 
-    @router.get("/api/answers", summary="Find answers")
+    @router.get("/api/answers", summary="Find answers", response_model=AnswersResponse)
     async def answers(
         q: Question,
         results: Results,
         k: Count = 10,
         ranker: RankerName = "best",
         votes: Votes = True,
-    ) -> AnswersResponse:
+    ) -> Response:
         """Answers in the archive that match best, by their own text and by their question's."""
-        hits, shared = await _asked(service, q, AskOptions("answers", k, ranker, votes, results))
-        return AnswersResponse.model_construct(**shared, answers=hits)
+        found, shared = await _found(service, q, AskOptions("answers", k, ranker, votes, results))
+        return _response(shared, answers=found.answers)
 
-    @router.get("/api/ask", summary="Find similar questions and answers")
+    @router.get(
+        "/api/ask", summary="Find similar questions and answers", response_model=AskResponse
+    )
     async def ask(
         q: Question,
         results: Results,
         k: Count = 10,
         ranker: RankerName = "best",
         votes: Votes = True,
-    ) -> AskResponse:
+    ) -> Response:
         """Similar questions and answers in one call."""
         options = AskOptions("ask", k, ranker, votes, results)
-        (similar, answers), shared = await _asked(service, q, options)
-        service.searches.add(shared["query"], similar, results)
-        return AskResponse.model_construct(**shared, similar=similar, answers=answers)
+        found, shared = await _found(service, q, options)
+        service.searches.add(shared["query"], found.good, found.answered, results)
+        return _response(shared, similar=found.similar, answers=found.answers)
 
-    @router.post("/api/duplicates", summary="Check whether a draft was asked before")
-    async def duplicates(draft: Draft) -> DuplicatesResponse:
+    @router.post(
+        "/api/duplicates",
+        summary="Check whether a draft was asked before",
+        response_model=DuplicatesResponse,
+    )
+    async def duplicates(draft: Draft) -> Response:
         """Check a question while it is being typed; an empty draft has no similar questions."""
         started, question = time.perf_counter(), _cleaned(f"{draft.title}\n{draft.body}")
         options = AskOptions("similar", draft.k, TYPED)  # as ``Engine.suggest``
-        hits = await service.ask(question, options) if question else []
-        likely = any(hit.claimed for hit in hits)
-        return DuplicatesResponse.model_construct(
-            took_ms=elapsed_ms(started), duplicate=likely, similar=hits
-        )
+        found = await service.find(question, options) if question else encode([], [])
+        shared = {"took_ms": elapsed_ms(started), "duplicate": found.claimed}
+        return _response(shared, similar=found.similar)
 
     @router.get("/api/why", summary="Explain the rank of a post")
     async def why(
@@ -170,11 +176,17 @@ def context_routes(service: Service) -> APIRouter:
     return router
 
 
-async def _asked(service: Service, q: str, options: AskOptions) -> tuple[Any, dict[str, Any]]:
-    """The hits, and the fields that all responses share."""
+async def _found(service: Service, q: str, options: AskOptions) -> tuple[FoundHits, dict[str, Any]]:
+    """The hits as JSON, and the fields that all responses share."""
     started, question = time.perf_counter(), required(q)
-    hits = await service.ask(question, options)
-    return hits, {"query": question, "ranker": options.ranker, "took_ms": elapsed_ms(started)}
+    found = await service.find(question, options)
+    return found, {"query": question, "ranker": options.ranker, "took_ms": elapsed_ms(started)}
+
+
+def _response(fields: dict[str, Any], **hits: bytes) -> Response:
+    """A response of these fields and lists of hits, which are JSON already."""
+    parts = [to_json(fields)[:-1], *(b',"%s":%s' % (k.encode(), v) for k, v in hits.items())]
+    return Response(b"".join((*parts, b"}")), media_type="application/json")
 
 
 def required(text: str) -> str:

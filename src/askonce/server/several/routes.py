@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse
 
 from askonce.engine import RankedAnswer, SimilarQuestion
 from askonce.engine.options import DEFAULT
+from askonce.engine.workers.asking import AskOptions, good_hits
 from askonce.errors import AskonceError, shorten
 from askonce.server.errors import RESPONSES
 from askonce.server.guard.lanes import RETRY
@@ -21,7 +22,6 @@ from askonce.server.routes.health import METRICS, PROMETHEUS
 from askonce.server.routes.page import render
 from askonce.server.schemas.models import Health
 from askonce.server.schemas.several import FoundAnswer, FoundQuestion, Readiness, SearchResponse
-from askonce.server.service import AskOptions
 from askonce.server.several.joining import join_by_rank, join_similar
 from askonce.server.several.members import Member, readable
 
@@ -172,7 +172,8 @@ async def _ask_one(member: Member, question: str, k: int) -> Hits:
     service = member.needed()
     async with service.queries.slot():
         hits = Hits(*await service.ask(question, AskOptions("ask", k, "best")))
-    service.searches.add(question, hits.similar, DEFAULT)
+    good = good_hits(hits.similar)
+    service.searches.add(question, bool(good), any(hit.answers for hit in good), DEFAULT)
     return hits
 
 

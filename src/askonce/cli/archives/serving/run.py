@@ -1,7 +1,5 @@
 """Open the archives of ``askonce serve``, run the server, and report what happens."""
 
-import ctypes
-import gc
 import os
 import signal
 import socket
@@ -15,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from askonce.cli.archives.serving.options import ArchiveOptions, ArchiveToServe
+from askonce.archive.database import is_address
+from askonce.cli.archives.serving.options import MOST_WORKERS, ArchiveOptions, ArchiveToServe
+from askonce.engine.workers.pool import WorkerPool
+from askonce.engine.workers.tuning import tune_process
 from askonce.errors import AskonceError
 from askonce.server.app import app_of
 from askonce.server.batching import query_threads
@@ -24,7 +25,7 @@ from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.guard.keys import WRITE_KEY, Keys, read_keys
 from askonce.server.guard.origins import origin_of
 from askonce.server.protocol import Server
-from askonce.server.service import QUERIES, ServerSettings, Service
+from askonce.server.service import ServerSettings, Service, queries_lane
 from askonce.server.several.app import create_several_app
 from askonce.server.several.members import Member
 
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 PROGRESS_SECONDS = 5.0  # between two lines about the same progress
 WEBHOOK_SECRET = "ASKONCE_WEBHOOK_SECRET"
 WEBHOOK_SECONDS = 5.0  # between two looks at what is new
-# numbers of glibc's malloc.h, with bytes: larger blocks are mapped one by one, and a thread returns
-# freed memory beyond this to the system
-MALLOC_OPTIONS = {-3: 32 * 2**20, -1: 64 * 2**20}  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -74,18 +72,25 @@ class ServedArchives:
 
 
 def open_archives(
-    archives: Sequence[ArchiveToServe], hosts: AllowedHosts, threads: int, stack: ExitStack
+    archives: Sequence[ArchiveToServe],
+    hosts: AllowedHosts,
+    threads: int,
+    stack: ExitStack,
+    workers: int | None = None,
 ) -> ServedArchives:
-    """Open each archive, to be closed with the stack.
+    """Open each archive, to be closed with the stack; ``workers`` as ``--workers`` says.
 
     One that cannot be opened is reported and does not keep the others from being served; if none
     can be opened, that is an error. So is a wrong option, of whichever archive.
     """
     several = len(archives) > 1
+    if several and (workers or 1) > 1:
+        raise AskonceError("--workers is for one archive; several are served by one process")
     executor = query_threads(threads) if several else None  # all archives share the cores
     members, tokens, errors = [], {}, []
     for archive in archives:
-        settings, token = _settings(archive.options, hosts, threads, several)
+        count = 1 if several else count_workers(archive, workers)
+        settings, token = _settings(archive.options, hosts, threads, several, count)
         member = Member(archive.name)
         members.append(member)
         try:
@@ -95,7 +100,7 @@ def open_archives(
             errors.append(f"{member.name} cannot be served: {error}" if several else str(error))
             continue
         stack.enter_context(_notifying(engine, archive.options.webhook))
-        member.service = Service(engine, settings, executor)
+        member.service = Service(engine, settings, executor, _workers(engine, archive, count))
         if token is not None:
             tokens[member.name] = token
     if len(errors) == len(members):
@@ -107,31 +112,9 @@ def open_archives(
     return ServedArchives(app_of(members[0].needed()), members, tokens)
 
 
-def keep_freed_memory() -> bool:
-    """Let threads reuse the memory of the last query; whether the C library can.
-
-    By default glibc returns it to the system after each matrix, and the system clears the same
-    pages again for the next one.
-    """
-    try:
-        set_option = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # musl, macOS, Windows
-        return False
-    return all(set_option(option, size) for option, size in MALLOC_OPTIONS.items())
-
-
-def collect_rarely() -> None:
-    """Look for reference cycles less often than after every 700 objects.
-
-    Requests leave few of them, and every look goes through all objects of the queries under way.
-    """
-    gc.set_threshold(20_000, 20, 20)
-
-
 def run_server(served: ServedArchives, listener: socket.socket) -> None:
     """Listen at once, open the indexes in the background, drain running requests at the end."""
-    keep_freed_memory()
-    collect_rarely()
+    tune_process()
     members = served.members
     server = Server(served.app, ConnectionSettings.below_file_limit(len(members)))
     failed: list[Exception] = []
@@ -180,14 +163,35 @@ def make_keys(file: Path | None, open_writes: bool) -> tuple[Keys, str | None]:
     return (keys, None) if keys.write else keys.with_token()
 
 
+def count_workers(archive: ArchiveToServe, wanted: int | None) -> int:
+    """How many processes answer questions: as many as wanted, where others can open the archive."""
+    apart = is_address(archive.location) or Path(archive.location).is_dir()
+    if apart and archive.options.index is None:
+        return wanted or min(os.cpu_count() or 1, MOST_WORKERS)
+    if (wanted or 1) > 1:
+        raise AskonceError(
+            "--workers needs an archive in a folder or a database, and indexes without --index; "
+            "`askonce import` makes a folder"
+        )
+    return 1
+
+
+def _workers(engine: "Engine", archive: ArchiveToServe, count: int) -> WorkerPool | None:
+    """The processes that answer beside this one; None if there are none."""
+    if count == 1:
+        return None
+    engine.share()
+    return WorkerPool(engine, archive.location, archive.options.folder, count - 1)
+
+
 def _settings(
-    options: ArchiveOptions, hosts: AllowedHosts, threads: int, several: bool
+    options: ArchiveOptions, hosts: AllowedHosts, threads: int, several: bool, processes: int
 ) -> tuple[ServerSettings, str | None]:
     """The settings of an archive's service, and its token for writing."""
     keys, token = make_keys(options.api_key_file, options.allow_unauthenticated_writes)
     settings = ServerSettings(
-        threads=threads,
-        queries=replace(QUERIES, burst=options.max_wait),
+        threads=max(1, threads // processes),
+        queries=queries_lane(options.max_wait, processes),
         rate=options.rate,
         keys=keys,
         hosts=hosts,

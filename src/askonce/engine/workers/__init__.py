@@ -1,0 +1,1 @@
+"""Processes that answer questions beside the one that owns the indexes."""
