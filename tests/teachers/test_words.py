@@ -130,7 +130,7 @@ def test_a_ranker_reads_words_in_context_before_and_after_it_is_saved(bert, tmp_
     assert metrics["MAP"] == pytest.approx(max(outcome.progress.values))
     assert loaded.rank("w1 w2", ["w2 w3", "w4 w5"])[0]["score"] is not None
     # the same word in another context is another word
-    one, other = (loaded.lexicon.line(text).states for text in ("w1 w2", "w1 w9"))
+    one, other = (loaded.lexicon.numbers(text).states for text in ("w1 w2", "w1 w9"))
     assert not np.allclose(one[0], other[0], atol=1e-3)
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"contextual": {', '"contextual": "x", "y": {'))

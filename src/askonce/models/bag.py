@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights
+from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights, of_both
 from askonce.models.layers.functional import cosine
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
@@ -83,10 +83,7 @@ class Bag(SidedEncoder):
     @torch.no_grad()
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """How much each word adds to the sum: a_w ‖v_w‖."""
-        sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
-        return [
-            WordWeights("weight", side, "text", self._sizes(batch.text)) for side, batch in sides
-        ]
+        return of_both("weight", self._sizes(query.text), self._sizes(candidate.text))
 
     def _sizes(self, view: View) -> Tensor:
         weights = self.weights[view.ids] * (view.ids > UNK)  # (B, T)

@@ -49,7 +49,7 @@ class RCNN(QuestionEncoder):
         if self.config.gate == "constant":
             return ()
         return [
-            WordWeights("input gate", side, field, self.shares(batch, field).mean(-1))
+            WordWeights("input gate", side, self.shares(batch, field).mean(-1), field)
             for side, batch in sides
             for field in self.fields
         ]

@@ -31,6 +31,12 @@ def last_state(states: Tensor, lengths: Tensor) -> Tensor:
     return states[rows, lengths - 1]  # (B, D)
 
 
+def direction_ends(states: Tensor, lengths: Tensor) -> Tensor:
+    """Where each direction of [→ ; ←] ends: → at the last word, ← at the first."""
+    forwards, backwards = states.chunk(2, dim=-1)  # (B, T, H) each
+    return torch.cat([last_state(forwards, lengths), backwards[:, 0]], dim=-1)  # (B, 2H)
+
+
 def cosine(a: Tensor, b: Tensor) -> Tensor:
     """Cosine as the papers' code computes it: x·y / (‖x‖‖y‖ + 1e-8)."""
     return _inner(a, b) / (safe_norm(a) * safe_norm(b) + 1e-8)  # (...,)

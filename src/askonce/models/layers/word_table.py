@@ -21,11 +21,14 @@ class WordTable(nn.Module):
         self.register_load_state_dict_post_hook(_discard)  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
-    def fill(self, words: Tensor, compute: Callable[[Tensor], Tensor]) -> None:
+    def fill(self, words: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """Compute the rows (V, D) of all word vectors (V, E); padding has a vector of zeros."""
-        rows = torch.cat([compute(part) for part in torch.split(words, ROWS)])
-        rows[PAD] = compute(words.new_zeros(1, words.shape[1]))[0]
-        self.rows = rows
+        padding = compute(words.new_zeros(1, words.shape[1]))  # (1, D)
+        self.rows = words.new_empty(len(words), padding.shape[1])
+        for part, rows in zip(torch.split(words, ROWS), torch.split(self.rows, ROWS), strict=True):
+            rows.copy_(compute(part))
+        self.rows[PAD] = padding
+        return self.rows
 
     def train(self, mode: bool = True) -> "WordTable":
         if mode:

@@ -52,10 +52,10 @@ def inverse_frequency(words: EmbeddingInit) -> Tensor:
 class Scaling(nn.Module):
     """(x - mean) / spread of each of N values; both are measured once, on training pairs."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, *shape: int) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(size))
-        self.register_buffer("spread", torch.ones(size))
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("spread", torch.ones(shape))
         self.mean: Tensor
         self.spread: Tensor
 
@@ -121,25 +121,15 @@ class SharedCounts(Overlap):
         return torch.stack([shared.sum(1), (shared * self.idf[query.ids]).sum(1)], dim=1)  # (B, 2)
 
 
-class MeanCosine(nn.Module):
+class MeanCosine(Scaling):
     """The cosine of both texts' mean word vectors; ``fit`` standardises it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(()))
-        self.register_buffer("spread", torch.ones(()))
-        self.mean: Tensor
-        self.spread: Tensor
 
     def forward(self, query: Tensor, candidate: Tensor) -> Tensor:
         """One feature per pair (B, 1) from word vectors (B, Tq, E) and (B, Ta, E)."""
-        return ((self.cosine(query, candidate) - self.mean) / self.spread).unsqueeze(-1)
+        return self.scaled(self.cosine(query, candidate)).unsqueeze(-1)
 
     def fit(self, query: Tensor, candidate: Tensor) -> None:
-        cosines = self.cosine(query, candidate)  # (B,)
-        self.mean.copy_(cosines.mean())
-        spread = cosines.std(correction=0)
-        self.spread.copy_(torch.where(spread > 0, spread, 1))
+        self.fit_values(self.cosine(query, candidate))
 
     def cosine(self, query: Tensor, candidate: Tensor) -> Tensor:
         """The sum has the direction of the mean, and padding is zero."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_softmax
@@ -85,11 +85,8 @@ class AiCnn(PairMatcher):
         return self.odds(asked, answered, features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         rows, columns = self.interactions(*sides)
         of_query = self.of_query(rows, sides[0].view.mask)
         of_candidate = self.of_candidate(columns, sides[1].view.mask)
-        return [
-            WordWeights("attention", "query", "text", of_query),
-            WordWeights("attention", "candidate", "text", of_candidate),
-        ]
+        return of_both("attention", of_query, of_candidate)

@@ -162,16 +162,16 @@ class CompareAggregate(PairMatcher):
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Mean attention that each query word gets; strength of each candidate word's match."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         weights, attended = self.attend(*sides)
         strength = safe_norm(sides[1]["words"] * attended)  # (B, Ta)
         attention = masked_mean(weights, sides[1].view.mask)  # (B, Tq)
         return [
-            WordWeights("attention", "query", "text", attention),
-            WordWeights("strength of match", "candidate", "text", strength),
+            WordWeights("attention", "query", attention),
+            WordWeights("strength of match", "candidate", strength),
         ]
 
     def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
         """The attention of each candidate word to each query word, 0 to 1."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         return self.attend(*sides)[0].mT  # (B, Tq, Ta)
