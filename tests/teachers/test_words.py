@@ -14,7 +14,7 @@ from askonce.teachers.words import ContextualWords, Projection, word_states
 from askonce.training.fine_tuning import train
 from askonce.training.prepare import untrained
 from askonce.training.recipe import recipe_of
-from askonce.training.run import initial_ranker
+from askonce.training.run import RecipeTraining
 from tests.teachers.small_teacher import small_teacher
 from tests.training.small_run import made
 
@@ -148,4 +148,4 @@ def test_encoders_and_teachers_without_words_are_refused(bert):
     with pytest.raises(AskonceError, match="'small' has no states of words"):
         word_states(small_teacher()[0], [["w1"]])
     with pytest.raises(ConfigError, match="come from a language model already"):
-        initial_ranker(contextual_recipe(bert, "cabin"), {}, made(), None, None, print)
+        RecipeTraining(contextual_recipe(bert, "cabin"), made()).initial_ranker({}, None)
