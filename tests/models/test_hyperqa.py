@@ -68,7 +68,7 @@ def test_an_empty_text_is_the_middle_of_the_ball(words):
 @pytest.mark.parametrize("kind", FAMILY)
 @pytest.mark.parametrize("scale", ["sum", "mean", "learned"])
 def test_the_table_changes_no_score(words, kind, scale, monkeypatch):
-    monkeypatch.setattr("askonce.models.layers.word_table.ROWS", 7)  # the last part is not full
+    monkeypatch.setattr("askonce.models.layers.words.ROWS", 7)  # the last part is not full
     model = build(kind, words, scale=scale).eval()
     before = model(QUERIES, ANSWERS)
     model.prepare()

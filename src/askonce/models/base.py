@@ -109,7 +109,6 @@ class WordWeights:
 
 
 def of_both(kind: str, query: Tensor, candidate: Tensor) -> list[WordWeights]:
-    """The weights of the words of both texts."""
     return [WordWeights(kind, "query", query), WordWeights(kind, "candidate", candidate)]
 
 

@@ -15,13 +15,7 @@ from torch import Tensor, nn
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States, WordWeights, of_both
 from askonce.models.layers.functional import cosine
-from askonce.models.layers.poincare import (
-    RADIUS,
-    candidate_key,
-    clip_to_ball,
-    distance,
-    query_key,
-)
+from askonce.models.layers.poincare import RADIUS, candidate_key, clip_to_ball, distance, query_key
 from askonce.models.layers.word_sum import BagConfig, WordSum
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View

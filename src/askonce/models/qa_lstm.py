@@ -13,13 +13,7 @@ from askonce.errors import AskonceError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder
 from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.layers.functional import (
-    cosine,
-    direction_ends,
-    gesd,
-    masked_max,
-    masked_mean,
-)
+from askonce.models.layers.functional import cosine, direction_ends, gesd, masked_max, masked_mean
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers.cells import Packing
-from askonce.models.layers.dense import LogOdds
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.quasi_recurrent import GatedMean, QuasiRecurrent, distinct
 from askonce.models.layers.words import occurs_in
 from askonce.models.pair import PairConfig, PairMatcher

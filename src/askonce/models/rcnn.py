@@ -11,8 +11,7 @@ from askonce.config import at_least, below_one
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import Side, WordWeights
-from askonce.models.layers.cells import Cell
-from askonce.models.layers.decayed_convolution import DecayedConvolution
+from askonce.models.layers.cells import Cell, DecayedConvolution
 from askonce.models.layers.gated_convolution import GatedConvolution
 from askonce.models.question_encoders import Field, QuestionConfig, QuestionEncoder
 from askonce.text.batch import Batch

@@ -26,7 +26,6 @@ def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def last_state(states: Tensor, lengths: Tensor) -> Tensor:
-    """The state at the last real word."""
     rows = torch.arange(len(states), device=states.device)
     return states[rows, lengths - 1]  # (B, D)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.models.layers.word_table import WordTable
+from askonce.models.layers.words import WordTable
 from askonce.text.batch import View
 from askonce.text.vocabulary import PAD
 
@@ -60,7 +60,11 @@ class WordSum(nn.Module):
             total = self._sum_distinct(view, words)
         else:  # no padding_idx, which is four times slower: the table's padding row is zero
             total = F.embedding_bag(view.ids, self.table.rows, mode="sum")
-        return self.dropout(self._scaled(total, view))  # (B, d)
+        if self.log_temperature is not None:
+            total = total / self.log_temperature.exp()
+        elif self.scale == "mean":
+            total = total / view.lengths[:, None]
+        return self.dropout(total)  # (B, d)
 
     def project(self, vectors: Tensor) -> Tensor:
         return self.projection(self.dropout(vectors)).relu()  # (..., d)
@@ -74,8 +78,3 @@ class WordSum(nn.Module):
         counts = view.real.sum(1)  # (B,)
         projected = self.project(F.embedding(distinct, words))  # (U, d)
         return F.embedding_bag(rows, projected, counts.cumsum(0) - counts, mode="sum")  # (B, d)
-
-    def _scaled(self, total: Tensor, view: View) -> Tensor:
-        if self.log_temperature is not None:
-            return total / self.log_temperature.exp()
-        return total / view.lengths[:, None] if self.scale == "mean" else total

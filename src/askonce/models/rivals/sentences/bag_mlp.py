@@ -8,8 +8,8 @@ from torch import Tensor
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
-from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_mean, safe_norm
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.words import inverse_frequency
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View

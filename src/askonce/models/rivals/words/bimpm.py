@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
-from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import direction_ends, safe_norm
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
@@ -97,7 +97,6 @@ class BiMPM(PairMatcher):
         self.odds = LogOdds([4 * hidden + self.feature_dim, 2 * hidden], config.dropout)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """States of the context layer, and where each direction ends."""
         states = self.context(self.dropout(vectors), view.lengths)  # (B, T, 2H)
         forwards, backwards = direction_ends(states, view.lengths).chunk(2, dim=-1)  # (B, H) each
         return States(view, {"states": states}, {"forwards": forwards, "backwards": backwards})

@@ -19,8 +19,7 @@ from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.layers.distinct_words import DistinctWords, codes_of
 from askonce.models.layers.functional import masked_mean, masked_softmax, safe_norm
-from askonce.models.layers.word_table import WordTable
-from askonce.models.layers.words import Overlap
+from askonce.models.layers.words import Overlap, WordTable
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, TokenIds, View
 from askonce.text.vocabulary import UNK
@@ -65,7 +64,6 @@ class CompareAggregate(PairMatcher):
         return States(view, {"words": projected * view.mask.unsqueeze(-1)})
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """Projected words, zero on padding."""
         return States(view, {"words": self.project(vectors) * view.mask.unsqueeze(-1)})
 
     def project(self, vectors: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.language_model import DirectionalLSTM, LanguageModelReader, ReaderConfig
-from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_max, masked_mean, masked_softmax
+from askonce.models.layers.interaction import LogOdds
 from askonce.text.batch import Batch, View
 
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
-from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_mean, masked_softmax
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
