@@ -51,7 +51,6 @@ class ContextualLexicon(Lexicon):
         ]
 
     def _parts(self, text: str | Post) -> tuple[list[str], list[str]]:
-        """The words of title and body."""
         if isinstance(text, Post):
             return self.words(text.title), self.words(text.body)
         return self.words(text), []

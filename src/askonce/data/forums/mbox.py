@@ -208,13 +208,13 @@ def _messages(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _mail(message: Message) -> _Mail:
-    name = _first_id(message.get("Message-ID", ""))
-    if name is None:
+    own = _ID.search(str(message.get("Message-ID", "")))
+    if own is None:
         raise ValueError("no Message-ID")
     above = _ID.findall(str(message.get("References", "")))
     above += [n for n in _ID.findall(str(message.get("In-Reply-To", ""))) if n not in above][:1]
     return _Mail(
-        id=name,
+        id=own[1][:200],
         above=above,
         subject=_header(message, "Subject"),
         author=_author(message),
@@ -223,11 +223,6 @@ def _mail(message: Message) -> _Mail:
         site=display_name(_header(message, "List-Id").rpartition("<")[2].strip("<> ")),
         text=_text(message),
     )
-
-
-def _first_id(header: object) -> str | None:
-    match = _ID.search(str(header))
-    return match[1][:200] if match else None
 
 
 def _header(message: Message, name: str) -> str:
