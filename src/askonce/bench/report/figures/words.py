@@ -136,8 +136,9 @@ def _jumps(scene: inside.Scene, result: Result, ranker: Ranker) -> Block:
         rows.append([_question(pool)])
         rows.append(["right", jump_words(ranker, pool.query, inside.right_answer(pool))])
         wrong = {post.id: post for post in pool.negatives}
-        for name in [name for name in ranked[pool.query.id] if name in wrong][:1]:
-            rows.append(["wrong", jump_words(ranker, pool.query, wrong[name])])
+        highest = next((name for name in ranked[pool.query.id] if name in wrong), None)
+        if highest is not None:
+            rows.append(["wrong", jump_words(ranker, pool.query, wrong[highest])])
     about = (
         f"The two words of a right answer, and of the wrong one that {result.model} ranks highest, "
         "whose context jump is most like the question (T@1, T@2, bold) and least (B@1, B@2, "
