@@ -46,7 +46,7 @@ FLOW = {
         beir""",
     "evaluation": """
         significance trec_files
-        protocols ties
+        ties
         metrics""",
     "index": """
         base

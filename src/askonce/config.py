@@ -50,7 +50,6 @@ def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any settings datacl
 
 
 def at_least(table: object, where: str, least: int, *names: str) -> None:
-    """Raise an error if one of these settings is smaller."""
     for name in names:
         value = getattr(table, name)
         if value is not None and not value >= least:
@@ -58,7 +57,6 @@ def at_least(table: object, where: str, least: int, *names: str) -> None:
 
 
 def above_zero(table: object, where: str, *names: str) -> None:
-    """Raise an error if one of these settings is not positive."""
     for name in names:
         value = getattr(table, name)
         if value is not None and not value > 0:  # also true for nan
@@ -66,7 +64,6 @@ def above_zero(table: object, where: str, *names: str) -> None:
 
 
 def below_one(table: object, where: str, *names: str) -> None:
-    """Raise an error if one of these settings is not in 0 ≤ x < 1."""
     for name in names:
         if not 0 <= getattr(table, name) < 1:
             value = getattr(table, name)

@@ -331,7 +331,7 @@ class Ranker:
     def _ids(self, text: Text) -> TokenIds:
         """The token ids of a text; those of a post are kept for the next query."""
         if not isinstance(text, Post):
-            return self.lexicon.line(text)
+            return self.lexicon.numbers(text)
         post, ids = self._token_ids.get(text.id, (None, None))
         if ids is None or post is not text:
             ids = self.lexicon.numbers(text)

@@ -12,7 +12,7 @@ from askonce.evaluation import (
     pools_to_qrels,
     pools_to_run,
 )
-from askonce.evaluation.protocols import counted_queries
+from askonce.evaluation.metrics import counted_queries
 from askonce.evaluation.ties import TIE_RULES
 from askonce.types import Pool, Post
 

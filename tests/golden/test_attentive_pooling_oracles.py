@@ -7,7 +7,7 @@ import torch
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, States
 from askonce.models.layers.functional import cosine, masked_mean
-from askonce.models.rivals.sentences.qa_bilstm import QaBiLstm
+from askonce.models.qa_lstm import QaBiLstm
 from askonce.models.rivals.words.attentive_pooling import ApBiLstm, ApCnn, AttentivePooling
 from askonce.text.batch import Batch, TokenIds, View
 

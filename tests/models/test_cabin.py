@@ -11,8 +11,9 @@ from torch import Tensor
 
 from askonce.errors import ConfigError
 from askonce.models.base import EmbeddingInit
-from askonce.models.cabin import Cabin, InteractiveReader, context_jump, sentence_vector
+from askonce.models.cabin import Cabin, InteractiveReader, context_jump
 from askonce.models.language_model import LanguageModel
+from askonce.models.layers.functional import direction_ends
 from askonce.text.batch import Batch, TokenIds
 
 QUERIES = [[2, 3, 4], [5], [6, 7, 8, 9, 3, -44]]
@@ -140,7 +141,7 @@ def test_jump_and_sentence_vector_stop_at_the_last_word():
     hidden = torch.arange(1.0, 17).reshape(1, 4, 4)
     padded = torch.cat([hidden, torch.zeros(1, 3, 4)], dim=1)
     torch.testing.assert_close(context_jump(padded)[:, :4], context_jump(hidden))
-    assert sentence_vector(padded, torch.tensor([4])).tolist() == [[13, 14, 3, 4]]
+    assert direction_ends(padded, torch.tensor([4])).tolist() == [[13, 14, 3, 4]]
 
 
 @given(

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from askonce.models.layers.cells import ConvolutionCell, GRUCell, LSTMCell
-from askonce.models.layers.decayed_convolution import DecayedConvolution
+from askonce.models.layers.cells import ConvolutionCell, DecayedConvolution, GRUCell, LSTMCell
 from askonce.models.layers.gated_convolution import GatedConvolution
 
 CELLS = {

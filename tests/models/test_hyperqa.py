@@ -68,11 +68,11 @@ def test_an_empty_text_is_the_middle_of_the_ball(words):
 @pytest.mark.parametrize("kind", FAMILY)
 @pytest.mark.parametrize("scale", ["sum", "mean", "learned"])
 def test_the_table_changes_no_score(words, kind, scale, monkeypatch):
-    monkeypatch.setattr("askonce.models.layers.word_sum.TABLE_ROWS", 7)  # the last part is not full
+    monkeypatch.setattr("askonce.models.layers.words.ROWS", 7)  # the last part is not full
     model = build(kind, words, scale=scale).eval()
     before = model(QUERIES, ANSWERS)
     model.prepare()
-    assert model.bag.table.shape == (50, 8)
+    assert model.bag.table.rows.shape == (50, 8)
     torch.testing.assert_close(model(QUERIES, ANSWERS), before, atol=1e-5, rtol=1e-5)
 
 
@@ -80,16 +80,16 @@ def test_the_table_lives_as_long_as_the_weights_it_was_made_of(words):
     model = build(HyperQA, words)
     keys = set(model.state_dict())
     model.prepare()
-    assert model.bag.table is None  # still in training
+    assert model.bag.table.rows is None  # still in training
     model.eval().prepare()
-    assert model.bag.table is not None
+    assert model.bag.table.rows is not None
     assert set(model.state_dict()) == keys
-    assert model.double().bag.table.dtype == torch.float64
+    assert model.double().bag.table.rows.dtype == torch.float64
     model.train()
-    assert model.bag.table is None
+    assert model.bag.table.rows is None
     model.eval().prepare()
     model.load_state_dict(model.state_dict())
-    assert model.bag.table is None
+    assert model.bag.table.rows is None
 
 
 @pytest.mark.parametrize("kind", FAMILY)

@@ -14,7 +14,7 @@ from askonce.teachers.words import ContextualWords, Projection, word_states
 from askonce.training.fine_tuning import train
 from askonce.training.prepare import untrained
 from askonce.training.recipe import recipe_of
-from askonce.training.run import initial_ranker
+from askonce.training.run import RecipeTraining
 from tests.teachers.small_teacher import small_teacher
 from tests.training.small_run import made
 
@@ -130,7 +130,7 @@ def test_a_ranker_reads_words_in_context_before_and_after_it_is_saved(bert, tmp_
     assert metrics["MAP"] == pytest.approx(max(outcome.progress.values))
     assert loaded.rank("w1 w2", ["w2 w3", "w4 w5"])[0]["score"] is not None
     # the same word in another context is another word
-    one, other = (loaded.lexicon.line(text).states for text in ("w1 w2", "w1 w9"))
+    one, other = (loaded.lexicon.numbers(text).states for text in ("w1 w2", "w1 w9"))
     assert not np.allclose(one[0], other[0], atol=1e-3)
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"contextual": {', '"contextual": "x", "y": {'))
@@ -148,4 +148,4 @@ def test_encoders_and_teachers_without_words_are_refused(bert):
     with pytest.raises(AskonceError, match="'small' has no states of words"):
         word_states(small_teacher()[0], [["w1"]])
     with pytest.raises(ConfigError, match="come from a language model already"):
-        initial_ranker(contextual_recipe(bert, "cabin"), {}, made(), None, None, print)
+        RecipeTraining(contextual_recipe(bert, "cabin"), made()).initial_ranker({}, None)

@@ -19,7 +19,7 @@ from askonce.training.distillation.texts import archive_posts, read_beside, sent
 from askonce.training.events import Step, ignore
 from askonce.training.fine_tuning import FineTuning, fit
 from askonce.training.recipe import Recipe, read_before, read_recipe, recipe_of
-from askonce.training.run import run_recipe
+from askonce.training.run import RecipeTraining
 from askonce.types import Dataset, Pool, Post
 from tests.teachers.small_teacher import SmallTeacher, small_teacher
 from tests.training.small_run import made
@@ -197,7 +197,7 @@ def test_a_recipe_with_a_distil_table_runs_all_stages(tmp_path):
         'model = "bag"\n[train]\nepochs = 2\n[distil]\nepochs = 1\nadapter = { epochs = 1 }\n'
     )
     before = read_before(path)
-    summary = run_recipe(read_recipe(path), made(), tmp_path / "run", None, before, ignore)
+    summary = RecipeTraining(read_recipe(path), made()).run(tmp_path / "run", before)
     assert summary["model"] == "bag" and summary["figures"]["dev"]["bag"]["MAP"] > 0.3
     names = {path.name for path in (tmp_path / "run" / "distilled").iterdir()}
     assert names >= {"adapter", "distil.jsonl", "model.safetensors"}

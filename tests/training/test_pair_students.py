@@ -31,7 +31,7 @@ from askonce.training.events import Note, ignore
 from askonce.training.fine_tuning import FineTuning, fit
 from askonce.training.prepare import untrained
 from askonce.training.recipe import Recipe, read_before, recipe_of
-from askonce.training.run import train_stages
+from askonce.training.run import RecipeTraining
 from askonce.training.sampling import UNLABELLED, known_right
 from tests.training.small_run import made
 
@@ -229,7 +229,7 @@ def test_a_recipe_with_a_cross_encoder_trains_resumes_and_is_pre_trained_too(
     )
     before = read_before(path)._replace(pretrain=None)
     assert read_before(path).pretrain == {"epochs": 1}
-    outcome = train_stages(short, before, dataset, (tmp_path / "a", tmp_path / "b"), None, ignore)
+    outcome = RecipeTraining(short, dataset).train(before, (tmp_path / "a", tmp_path / "b"))
     assert outcome.progress.epoch == 2
     assert tuning["tuned"] == 1
     scores = VectorCache(next((tmp_path / "cache").glob("cross-encoder-*")).name, 1)

@@ -46,10 +46,7 @@ class AskonceReranker(BaseDocumentCompressor):
     top_n: PositiveInt | None = None
 
     def compress_documents(
-        self,
-        documents: Sequence[Document],
-        query: str,
-        callbacks: Any = None,
+        self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> list[Document]:
         """Copies of the best documents with their ``relevance_score``, best first."""
         hits = self.ranker.rank(query, [d.page_content for d in documents], self.top_n)

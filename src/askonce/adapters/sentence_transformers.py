@@ -27,8 +27,8 @@ class AskonceModule(InputModule):
     def preprocess(
         self, inputs: Sequence[Any], prompt: str | None = None, **_: Any
     ) -> dict[str, Any]:
-        line = self.ranker.lexicon.line
-        return {"numbers": [line((prompt or "") + text) for text in inputs]}
+        texts = [(prompt or "") + text for text in inputs]
+        return {"numbers": self.ranker.lexicon.read(texts)}
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
         batch = self.ranker.batch(features["numbers"])

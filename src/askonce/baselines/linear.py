@@ -1,16 +1,22 @@
-"""Baselines that learn one weight per feature of a (query, candidate) pair.
+"""Baselines that learn one weight per feature of a pair: word overlap, and the SVM of Lei et al.
 
 scikit-learn and torch take seconds to import, so they are imported where something is fitted.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
+from askonce.baselines.lexical import BM25, VARIANTS
+from askonce.baselines.word_vectors import IdfWordVectors
 from askonce.types import Pool
+
+if TYPE_CHECKING:
+    from sklearn.svm import LinearSVC
 
 MAX_POOLS = 2000  # labelled questions, enough for a few weights
 
@@ -55,6 +61,55 @@ class LinearBaseline(Baseline):
         if self._model is None:
             return self.untrained(features)
         return np.asarray(self._model.decision_function(_standardised(features)))
+
+
+@BASELINES.add("overlap", "word-overlap")
+class WordOverlap(LinearBaseline):
+    """Logistic regression over the four word-overlap features of Severyn & Moschitti."""
+
+    def prepare(self, material: Material) -> None:
+        from askonce.models.layers.overlap_features import OverlapFeatures
+
+        self._features = OverlapFeatures(material.lexicon)
+
+    def features(self, pool: Pool) -> np.ndarray:
+        return self._features(pool)
+
+    @staticmethod
+    def untrained(features: np.ndarray) -> np.ndarray:
+        """Without labels: the idf-weighted share of common words."""
+        return features[:, 1]
+
+
+@BASELINES.add("svm", "linear-svm")
+class LinearSvm(LinearBaseline):
+    """Linear SVM over BM25, six TF-IDF cosines, the word-vector cosine, word overlap and length."""
+
+    def prepare(self, material: Material) -> None:
+        from askonce.models.layers.overlap_features import OverlapFeatures
+
+        kinds: list[type[Baseline]] = [BM25, *VARIANTS, IdfWordVectors]
+        self._similarities = [kind() for kind in kinds]
+        for similarity in self._similarities:
+            similarity.fit(material)
+        self._overlap = OverlapFeatures(material.lexicon)
+        self._words = material.words
+
+    def features(self, pool: Pool) -> np.ndarray:
+        """One column per similarity, four of overlap, and the log of the candidate's length."""
+        columns = [similarity.score(pool) for similarity in self._similarities]
+        lengths = [len(self._words(post.text)) for post in pool.candidates]
+        return np.column_stack([*columns, self._overlap(pool), np.log1p(lengths)])  # (n, 13)
+
+    @staticmethod
+    def untrained(features: np.ndarray) -> np.ndarray:
+        return features[:, 0]
+
+    def classifier(self, seed: int) -> "LinearSVC":
+        """Squared hinge in the primal, since there are far more pairs than features."""
+        from sklearn.svm import LinearSVC
+
+        return LinearSVC(C=0.1, class_weight="balanced", dual=False, random_state=seed)
 
 
 def _standardised(features: np.ndarray) -> np.ndarray:

@@ -21,48 +21,37 @@ from askonce.types import utc_now
 
 def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> StoredCell:
     """Run a cell and store it, resuming from what an interrupted run left."""
-    if threads is not None:
-        _limit_threads(threads)
+    if threads is not None:  # of torch, which baselines do not load; others load it later
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(threads)
     setup, store = plan.setup, Store(plan.setup.store)
     data = bench_data(plan.dataset, setup)
     row = row_of(plan.model, data.dataset.name, setup.recipes)
-    folder = store.cell_folder(data.dataset.name, row.label, plan.seed)
-    refusal = f"another bench is running {plan}; try again when it has finished"
-    with locked(folder.with_name(f".{plan.seed}.lock"), refusal):
-        return _run(plan, store, data, row, on_event)
-
-
-def _limit_threads(threads: int) -> None:
-    """Limit the threads of torch, which baselines do not load; others load it later."""
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(threads)
-
-
-def _run(plan: CellPlan, store: Store, data: BenchData, row: Row, on_event: OnEvent) -> StoredCell:
-    setup = plan.setup
     settings = cell_settings(row, data, setup)
     key = data.dataset.name, row.label, plan.seed
-    part = store.work_folder(*key, settings)
-    begin = time.perf_counter()
-    task = Task(data, plan.seed, part, setup.vectors, setup.quick, store, on_event)
-    outcome = row.run(task)
-    reports = _write_runs(part, store, data, row, outcome)
-    record = {
-        "format": FORMAT,
-        "dataset": data.dataset.name,
-        "model": row.label,
-        "kind": row.kind,
-        "seed": plan.seed,
-        "settings": settings,
-        "figures": {split: _figures(report, data, split) for split, report in reports.items()},
-        "facts": outcome.facts | _measured(time.perf_counter() - begin),
-        "versions": _versions(),
-        "finished": utc_now(),
-    }
-    row.tidy(part)
-    write_json(part / CELL, record)
-    return store.finish(part, *key)
+    refusal = f"another bench is running {plan}; try again when it has finished"
+    with locked(store.cell_folder(*key).with_name(f".{plan.seed}.lock"), refusal):
+        part = store.work_folder(*key, settings)
+        begin = time.perf_counter()
+        task = Task(data, plan.seed, part, setup.vectors, setup.quick, store, on_event)
+        outcome = row.run(task)
+        reports = _write_runs(part, store, data, row, outcome)
+        record = {
+            "format": FORMAT,
+            "dataset": data.dataset.name,
+            "model": row.label,
+            "kind": row.kind,
+            "seed": plan.seed,
+            "settings": settings,
+            "figures": {split: _figures(report, data, split) for split, report in reports.items()},
+            "facts": outcome.facts | _measured(time.perf_counter() - begin),
+            "versions": _versions(),
+            "finished": utc_now(),
+        }
+        row.tidy(part)
+        write_json(part / CELL, record)
+        return store.finish(part, *key)
 
 
 def _write_runs(

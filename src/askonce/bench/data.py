@@ -93,7 +93,6 @@ def _resolve_split(dataset: Dataset, split: str) -> str:
 
 
 def quick_sample(dataset: Dataset, scored: dict[str, ProtocolName]) -> Dataset:
-    """The dataset with few pools and few posts outside them."""
     splits: dict[str, Split] = {}
     for name, pools in dataset.splits.items():
         count_all = scored.get(name) == "trec"  # else questions without a right answer don't count

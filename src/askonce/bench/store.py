@@ -30,7 +30,7 @@ from typing import Any, Literal
 from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError, DataError
 from askonce.evaluation import METRICS, Run, read_run
-from askonce.files import write_atomic
+from askonce.files import json_value, write_atomic
 from askonce.types import Dataset
 
 FORMAT = 1
@@ -62,7 +62,7 @@ class StoredCell:
 
     @classmethod
     def read(cls, folder: Path) -> "StoredCell":
-        record = _read(folder / CELL)
+        record = json_value(folder / CELL)
         return cls(folder, **{field.name: record[field.name] for field in fields(cls)[1:]})
 
     @property
@@ -140,7 +140,7 @@ class Store:
                 f"{str(folder)!r} is no results store: it has no {STORE}; "
                 f"create one with `askonce bench … --out {folder}`"
             )
-        self.facts = _read(path)
+        self.facts = json_value(path)
         if self.facts.get("format") != FORMAT:
             raise DataError(
                 path, f"format {FORMAT}; a newer askonce may read it", self.facts.get("format")
@@ -172,7 +172,7 @@ class Store:
 
     def remember_data(self, dataset: str, folder: Path) -> None:
         """Record where a dataset is, for figures that show texts."""
-        self.facts = _read(self.folder / STORE)  # another bench may have written it meanwhile
+        self.facts = json_value(self.folder / STORE)  # another bench may have written it meanwhile
         self.facts["data"][dataset] = str(Path(folder).resolve())
         write_json(self.folder / STORE, self.facts)
 
@@ -198,12 +198,12 @@ class Store:
         return StoredCell.read(folder) if (folder / CELL).is_file() else None
 
     def cell_folder(self, dataset: str, model: str, seed: int) -> Path:
-        return self.folder / dataset / folder_name(model) / str(seed)
+        return self.folder / dataset / re.sub(r"[^\w.+@=-]", "_", model) / str(seed)
 
     def speeds(self, dataset: str) -> Speeds:
         """Questions and texts per second of processor time, by row; empty if not measured."""
         path = self.folder / dataset / SPEEDS
-        return _read(path) if path.is_file() else {}
+        return json_value(path) if path.is_file() else {}
 
     def keep(self, folder: Path) -> int:
         """Copy the figures and curves of all cells to another store; the number of cells.
@@ -225,7 +225,7 @@ class Store:
         """Where a cell is made; leftovers of a run with other settings are removed."""
         part = self.cell_folder(dataset, model, seed).with_name(f".{seed}.part")
         plain = json.loads(json.dumps(settings))
-        if not (part / SETTINGS).is_file() or _read(part / SETTINGS) != plain:
+        if not (part / SETTINGS).is_file() or json_value(part / SETTINGS) != plain:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             write_json(part / SETTINGS, plain)
@@ -243,19 +243,8 @@ class Store:
         return StoredCell.read(folder)
 
 
-def folder_name(model: str) -> str:
-    return re.sub(r"[^\w.+@=-]", "_", model)
-
-
 def write_json(path: Path, value: object, indent: int | None = 1) -> None:
     write_atomic(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
-        raise DataError(path, "JSON", str(error)) from None
 
 
 def _lines(path: Path) -> Records:

@@ -13,7 +13,6 @@ ARCHIVE = (
 
 
 def is_stdout(path: Path | None) -> bool:
-    """Whether ``--out`` names stdout."""
     return str(path) == "-"
 
 

@@ -56,7 +56,6 @@ def _datasets() -> str:
 
 
 def main(folder: Path) -> None:
-    """Write the pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (folder / name).write_text(text, "utf-8")

@@ -1,10 +1,10 @@
 """MAP, MRR, P@1, P@5 and nDCG@10 as trec_eval computes them, for a run against qrels."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
 from askonce.errors import AskonceError, UnknownName
-from askonce.evaluation.protocols import counted_queries
 from askonce.evaluation.ties import TIE_RULES, Ranking, TieRule, expected_values
 from askonce.evaluation.trec_files import Qrels, Run
 from askonce.registry import nearest
@@ -64,3 +64,24 @@ def _trec_eval(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
     for metric in ir_measures.pytrec_eval.iter_calc(list(measures), judged, run):
         values[metric.query_id][measures[metric.measure]] = metric.value
     return values
+
+
+def counted_queries(qrels: Qrels, protocol: ProtocolName = "trec") -> list[str]:
+    """The queries whose values enter the mean, in the order of the qrels.
+
+    Queries without a judged candidate never count: a qrels file could not even name them.
+    """
+    if protocol not in _KEEPS:
+        raise UnknownName(f"no protocol is called {protocol!r}; {nearest(protocol, _KEEPS)}")
+    keeps = _KEEPS[protocol]
+    queries = [query for query, labels in qrels.items() if labels and keeps(labels.values())]
+    if not queries:
+        raise AskonceError(f"none of {len(qrels)} queries counts under protocol {protocol!r}")
+    return queries
+
+
+_KEEPS: dict[ProtocolName, Callable[[Iterable[int]], bool]] = {
+    "trec": lambda labels: True,  # a query without a relevant candidate counts, as 0
+    "clean": lambda labels: len({label > 0 for label in labels}) == 2,
+    "drop_no_pos": lambda labels: any(label > 0 for label in labels),
+}

@@ -116,8 +116,7 @@ def estimate(seeds: Sequence[Mapping[str, float]]) -> Estimate:
 
 
 def order_agreement(
-    published: Mapping[str, float],
-    values: Mapping[str, Mapping[str, float]],
+    published: Mapping[str, float], values: Mapping[str, Mapping[str, float]]
 ) -> Agreement:
     """Kendall's τ-b between systems ordered by a published number and by their own mean.
 

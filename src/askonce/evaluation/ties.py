@@ -48,7 +48,6 @@ class Ranking:
         return {self.documents[n]: -float(rank) for rank, n in enumerate(order)}
 
     def tied_positives(self) -> int:
-        """The number of relevant candidates that tie with an irrelevant one."""
         relevant = self.labels > 0
         return int(np.isin(self.scores[relevant], self.scores[~relevant]).sum())
 

@@ -67,7 +67,6 @@ class Adapter(SidedEncoder):
         return clip_to_ball(bent * self.radius, RADIUS)  # lengths tell how far out texts lie
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Cosine, or the hyperbolic distance turned around."""
         if self.radius is None:
             return cosine(query, candidate)  # (...,)
         return -distance(query, candidate, RADIUS)

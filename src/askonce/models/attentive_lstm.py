@@ -84,8 +84,8 @@ class AttentiveMatcher(PairMatcher):
         return self.attention(candidate["keys"], query["vector"], candidate.view.mask)  # (B, T)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
-        return [WordWeights("attention", "candidate", "text", self.weights(*sides))]
+        sides = self.read_both(query, candidate)
+        return [WordWeights("attention", "candidate", self.weights(*sides))]
 
 
 @MODELS.add("attentive-lstm")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights
+from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights, of_both
 from askonce.models.layers.functional import cosine
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
@@ -59,7 +59,8 @@ class Bag(SidedEncoder):
         view, fields = batch.text, self._fields(batch)
         if self.tables is not None:
             return F.normalize(_sum(view.ids, self.tables[row], fields), dim=-1)
-        weights = self.weights[view.ids] * self._counted(view)  # (B, T)
+        known = (view.ids > UNK).to(self.weights.dtype)  # (B, T), 0 for padding too
+        weights = self.weights[view.ids] * F.dropout(known, self.config.dropout, self.training)
         weights = weights if fields is None else weights * fields
         total = _sum(view.ids, self.words.weight, weights)  # (B, D)
         return F.normalize(self.maps[row](total) if self.maps else total, dim=-1)
@@ -83,10 +84,7 @@ class Bag(SidedEncoder):
     @torch.no_grad()
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """How much each word adds to the sum: a_w ‖v_w‖."""
-        sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
-        return [
-            WordWeights("weight", side, "text", self._sizes(batch.text)) for side, batch in sides
-        ]
+        return of_both("weight", self._sizes(query.text), self._sizes(candidate.text))
 
     def _sizes(self, view: View) -> Tensor:
         weights = self.weights[view.ids] * (view.ids > UNK)  # (B, T)
@@ -99,11 +97,6 @@ class Bag(SidedEncoder):
         ends = torch.tensor([len(post.title) for post in batch.posts], device=self.title.device)
         steps = torch.arange(batch.text.codes.shape[1], device=self.title.device)
         return torch.where(steps < ends[:, None], self.title, 1.0)  # (B, T)
-
-    def _counted(self, view: View) -> Tensor:
-        """1 for known words, 0 for padding, unknown and dropped words."""
-        known = (view.ids > UNK).to(self.weights.dtype)  # (B, T)
-        return F.dropout(known, self.config.dropout, self.training)
 
 
 def _sum(ids: Tensor, table: Tensor, weights: Tensor | None) -> Tensor:

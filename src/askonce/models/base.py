@@ -104,8 +104,12 @@ class WordWeights:
 
     kind: str  # such as "attention" or "forget gate"
     side: Side
-    view: ViewName
     values: Tensor  # (B, T)
+    view: ViewName = "text"
+
+
+def of_both(kind: str, query: Tensor, candidate: Tensor) -> list[WordWeights]:
+    return [WordWeights(kind, "query", query), WordWeights(kind, "candidate", candidate)]
 
 
 class Matcher(nn.Module, ABC):

@@ -20,7 +20,7 @@ from askonce.models.language_model import (
     ReaderConfig,
     normal_weights,
 )
-from askonce.models.layers.functional import last_state, masked_mean, masked_softmax
+from askonce.models.layers.functional import direction_ends, masked_mean, masked_softmax
 from askonce.text.batch import Batch, View
 
 
@@ -30,12 +30,6 @@ def context_jump(hidden: Tensor) -> Tensor:
     left_after = F.pad(left[:, 1:], (0, 0, 0, 1))  # (B, T, H)
     right_before = F.pad(right[:, :-1], (0, 0, 1, 0))  # (B, T, H)
     return torch.cat([right * left_after, left * right_before], dim=-1)  # (B, T, 2H)
-
-
-def sentence_vector(hidden: Tensor, lengths: Tensor) -> Tensor:
-    """Where each direction ends: → at the last word, ← at the first."""
-    right, left = hidden.chunk(2, dim=-1)  # (B, T, H) each
-    return torch.cat([last_state(right, lengths), left[:, 0]], dim=-1)  # (B, 2H)
 
 
 class InteractiveAttention(nn.Module):
@@ -79,7 +73,7 @@ class InteractiveReader(nn.Module):
         per_word = {"hidden": hidden}
         if self.attention is not None:
             per_word["keys"] = self.attention.keys(hidden)  # (B, T, 2)
-        sentence = sentence_vector(hidden, view.lengths)  # (B, D)
+        sentence = direction_ends(hidden, view.lengths)  # (B, D)
         return States(view, per_word, {"sentence": sentence})
 
     def weights(self, own: States, partner: States) -> tuple[Tensor, Tensor]:
@@ -163,17 +157,11 @@ class Cabin(LanguageModelReader):
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Attention α and similarity e of the words of both sides."""
-        asked, answered = self.complete(
-            self.read(query, "query"), self.read(candidate, "candidate")
-        )
-        sides: Sequence[tuple[Side, States, States]] = (
-            ("query", asked, answered),
-            ("candidate", answered, asked),
-        )
+        asked, answered = self.read_both(query, candidate)
+        of_query = self.query_reader.weights(asked, answered)  # (B, Tq) each
+        of_candidate = self.candidate_reader.weights(answered, asked)  # (B, Ta) each
+        kinds = ("attention", "similarity")
         return [
-            WordWeights(kind, side, "text", values)
-            for side, own, partner in sides
-            for kind, values in zip(
-                ("attention", "similarity"), self.reader(side).weights(own, partner), strict=True
-            )
+            *(WordWeights(k, "query", value) for k, value in zip(kinds, of_query, strict=True)),
+            *(WordWeights(k, "candidate", v) for k, v in zip(kinds, of_candidate, strict=True)),
         ]

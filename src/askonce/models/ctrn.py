@@ -91,7 +91,7 @@ class CTRN(QRNN):
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """The own and the partner's gates of each word, as means over the d values."""
-        read = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        read = self.read_both(query, candidate)
         weights = []
         for own, partner, side in ((*read, QUERY), (*read[::-1], CANDIDATE)):
             weights += gate_weights("own", side, own["gates"].transpose(0, 1))

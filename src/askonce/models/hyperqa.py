@@ -13,15 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States, WordWeights
+from askonce.models.base import EmbeddingInit, Encoder, Matcher, Side, States, WordWeights, of_both
 from askonce.models.layers.functional import cosine
-from askonce.models.layers.poincare import (
-    RADIUS,
-    candidate_key,
-    clip_to_ball,
-    distance,
-    query_key,
-)
+from askonce.models.layers.poincare import RADIUS, candidate_key, clip_to_ball, distance, query_key
 from askonce.models.layers.word_sum import BagConfig, WordSum
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
@@ -88,8 +82,7 @@ class BagMatcher(Matcher):
     @torch.no_grad()
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """The norm of each projected word: small for function words, large for content words."""
-        sides: tuple[tuple[Side, Batch], ...] = (("query", query), ("candidate", candidate))
-        return [WordWeights("norm", side, "text", self._norms(batch.text)) for side, batch in sides]
+        return of_both("norm", self._norms(query.text), self._norms(candidate.text))
 
     def _norms(self, view: View) -> Tensor:
         projected = self.bag.project(self.words(view))  # (B, T, d)

@@ -71,6 +71,9 @@ class PairMatcher(Matcher):
         query, candidate = self.complete(query, candidate)
         return self.compare(query, candidate, self.features(query.view, candidate.view))  # (B,)
 
+    def read_both(self, query: Batch, candidate: Batch) -> tuple[States, States]:
+        return self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+
     def complete(self, query: States, candidate: States) -> tuple[States, States]:
         """The states of both sides; with flags they can only be computed now."""
         if not self.config.flags:

@@ -7,20 +7,13 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from askonce.errors import AskonceError
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder
 from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.layers.functional import (
-    cosine,
-    gesd,
-    last_state,
-    masked_max,
-    masked_mean,
-)
+from askonce.models.layers.functional import cosine, direction_ends, gesd, masked_max, masked_mean
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.layers.words import WordEmbedding
 from askonce.text.batch import Batch, View
@@ -100,8 +93,20 @@ class QaLstm(SiameseEncoder):
     def pool(self, view: View, vectors: Tensor) -> Tensor:
         states = self.lstm(vectors, view.lengths)  # (B, T, 2H)
         if self.config.pooling == "head_tail":
-            return head_tail(states, view.lengths)  # (B, 2H)
+            return direction_ends(states, view.lengths)  # (B, 2H)
         return POOLINGS[self.config.pooling](states, view.mask)  # (B, 2H)
+
+
+@MODELS.add("qa-bilstm")
+class QaBiLstm(QaLstm):
+    """QA-LSTM, wider and over word vectors that stay as they are (Tay, Tuan, Hui, WSDM 2018)."""
+
+    @dataclass(frozen=True)
+    class Config(QaLstm.Config):
+        """The sizes that give the 1.4M parameters of HyperQA's table 3."""
+
+        hidden: int = 300  # per direction
+        train_words: bool = False  # its section 4.3.3
 
 
 @MODELS.add("conv-pooling-lstm")
@@ -154,9 +159,3 @@ class ConvBasedLstm(SiameseEncoder):
     def pool(self, view: View, vectors: Tensor) -> Tensor:
         filtered = self.convolution(vectors).tanh()  # (B, T, c), eq. 10
         return masked_max(self.lstm(filtered, view.lengths), view.mask)  # (B, 2H)
-
-
-def head_tail(states: Tensor, lengths: Tensor) -> Tensor:
-    """The forward state at the last word and the backward state at the first."""
-    forwards, backwards = states.chunk(2, dim=-1)  # (B, T, H) each
-    return torch.cat([last_state(forwards, lengths), backwards[:, 0]], dim=-1)  # (B, 2H)

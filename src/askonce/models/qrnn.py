@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers.cells import Packing
-from askonce.models.layers.dense import LogOdds
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.quasi_recurrent import GatedMean, QuasiRecurrent, distinct
 from askonce.models.layers.words import occurs_in
 from askonce.models.pair import PairConfig, PairMatcher
@@ -145,4 +145,4 @@ def gate_weights(whose: str, side: Side, gates: Tensor) -> list[WordWeights]:
     """The two gates of each word of one side, from F|O (T, B, 2d)."""
     means = gates.reshape(*gates.shape[:2], 2, -1).mean(-1).permute(2, 1, 0)  # (2, B, T)
     names = f"{whose} forget gate", f"{whose} output gate"
-    return [WordWeights(n, side, "text", m) for n, m in zip(names, means, strict=True)]
+    return [WordWeights(n, side, m) for n, m in zip(names, means, strict=True)]

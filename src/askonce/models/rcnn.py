@@ -11,8 +11,7 @@ from askonce.config import at_least, below_one
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import Side, WordWeights
-from askonce.models.layers.cells import Cell
-from askonce.models.layers.decayed_convolution import DecayedConvolution
+from askonce.models.layers.cells import Cell, DecayedConvolution
 from askonce.models.layers.gated_convolution import GatedConvolution
 from askonce.models.question_encoders import Field, QuestionConfig, QuestionEncoder
 from askonce.text.batch import Batch
@@ -49,7 +48,7 @@ class RCNN(QuestionEncoder):
         if self.config.gate == "constant":
             return ()
         return [
-            WordWeights("input gate", side, field, self.shares(batch, field).mean(-1))
+            WordWeights("input gate", side, self.shares(batch, field).mean(-1), field)
             for side, batch in sides
             for field in self.fields
         ]

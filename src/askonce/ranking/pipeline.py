@@ -73,7 +73,6 @@ class Search:
     def rank(
         self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
     ) -> list[Ranked]:
-        """Rank by all stages of a ranker."""
         return self.rerank(queries, self.retrieve(queries, ranker, depth), ranker)
 
     def retrieve(

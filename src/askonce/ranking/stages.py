@@ -94,8 +94,6 @@ class Query:
 
 @dataclass(frozen=True)
 class IndexQuery:
-    """One question to one index."""
-
     search: Callable[[int], list[Hit]]  # the best k posts
     score: Callable[[Sequence[str]], np.ndarray]  # of any posts
 

@@ -85,7 +85,6 @@ def conditional_slopes(lists: Sequence[VotedList], ridge: float = 1.0) -> np.nda
 
 
 def _padded(rows: Sequence[np.ndarray], filler: float) -> np.ndarray:
-    """Rows of different lengths as one table."""
     table = np.full((len(rows), max(map(len, rows))), filler)
     for number, row in enumerate(rows):
         table[number, : len(row)] = row

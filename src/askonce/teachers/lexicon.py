@@ -18,12 +18,6 @@ class TeacherLexicon(Lexicon):
     vocabulary: Vocabulary = field(default_factory=lambda: Vocabulary.build([]))
     teacher: CachedTeacher = field(kw_only=True)
 
-    def numbers(self, post: Post) -> TokenIds:
-        return self.read([post])[0]
-
-    def line(self, text: str) -> TokenIds:
-        return self.read([text])[0]
-
     def read(self, texts: Sequence[str | Post]) -> list[TokenIds]:
         """Texts and posts with their vectors; what the cache lacks is read in large batches."""
         plain = [text.text if isinstance(text, Post) else text for text in texts]
@@ -31,13 +25,8 @@ class TeacherLexicon(Lexicon):
         vectors = self.teacher.encode(plain, keep=posts)  # (n, D)
         if len(self.vocabulary) == len(SPECIAL):  # nothing reads words
             return [TokenIds(NO_WORDS, NO_WORDS, vector) for vector in vectors]
-        words = [
-            super(TeacherLexicon, self).numbers(text)
-            if isinstance(text, Post)
-            else super(TeacherLexicon, self).line(text)
-            for text in texts
-        ]
-        return [ids._replace(vector=vector) for ids, vector in zip(words, vectors, strict=True)]
+        words = zip(super().read(texts), vectors, strict=True)
+        return [ids._replace(vector=vector) for ids, vector in words]
 
 
 @dataclass(frozen=True)
@@ -45,12 +34,6 @@ class ContextualLexicon(Lexicon):
     """Reads each text's words, and a vector of each word in its context."""
 
     contextual: ContextualWords = field(kw_only=True)
-
-    def numbers(self, post: Post) -> TokenIds:
-        return self.read([post])[0]
-
-    def line(self, text: str) -> TokenIds:
-        return self.read([text])[0]
 
     def read(
         self, texts: Sequence[str | Post], on_progress: OnProgress | None = None
@@ -68,7 +51,6 @@ class ContextualLexicon(Lexicon):
         ]
 
     def _parts(self, text: str | Post) -> tuple[list[str], list[str]]:
-        """The words of title and body."""
         if isinstance(text, Post):
             return self.words(text.title), self.words(text.body)
         return self.words(text), []

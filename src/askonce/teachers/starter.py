@@ -167,7 +167,6 @@ class Starter:
         return WordParts(self.words)
 
     def encode(self, texts: Sequence[str], on_progress: "OnProgress | None" = None) -> np.ndarray:
-        """One unit vector per text, float32 (n, D)."""
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
@@ -216,7 +215,6 @@ class Starter:
 
 @cache
 def load_starter() -> Starter:
-    """The starter of the package, loaded once."""
     return Starter.load()
 
 

@@ -123,7 +123,10 @@ class Batch:
 
     @cached_property
     def text(self) -> View:
-        return self._view([post.text for post in self.posts])
+        """Whole texts, with the states of their words if all were read with a teacher's."""
+        states = [post.states for post in self.posts if post.states is not None]
+        texts = [post.text for post in self.posts]
+        return View.of(texts, states if len(states) == len(texts) else None).to(self.device)
 
     @cached_property
     def title(self) -> View:
@@ -137,11 +140,6 @@ class Batch:
     def vectors(self) -> Tensor:
         vectors = np.stack([_need_vector(post) for post in self.posts])
         return torch.from_numpy(vectors).to(self.device)  # (B, D)
-
-    def _view(self, texts: Sequence[np.ndarray]) -> View:
-        """Whole texts, with the states of their words if they were read with a teacher's."""
-        states = [post.states for post in self.posts if post.states is not None]
-        return View.of(texts, states if len(states) == len(texts) else None).to(self.device)
 
     def __len__(self) -> int:
         return len(self.posts)

@@ -42,16 +42,18 @@ class Lexicon:
         """The words that a model reads of a text."""
         return self._tokenise(text)[: self.max_words]
 
-    def numbers(self, post: Post) -> TokenIds:
-        encode = self.vocabulary.encode
-        return TokenIds(encode(self.words(post.title)), encode(self.words(post.body)))
-
-    def line(self, text: str) -> TokenIds:
-        """A bare text as word codes: a title without a body."""
-        return TokenIds(self.vocabulary.encode(self.words(text)), NO_WORDS)
+    def numbers(self, text: str | Post) -> TokenIds:
+        return self.read([text])[0]
 
     def read(self, texts: Sequence[str | Post]) -> list[TokenIds]:
-        return [self.numbers(text) if isinstance(text, Post) else self.line(text) for text in texts]
+        """Posts, and bare texts, each a title without a body, as word codes."""
+        encode, words = self.vocabulary.encode, self.words
+        return [
+            TokenIds(encode(words(text.title)), encode(words(text.body)))
+            if isinstance(text, Post)
+            else TokenIds(encode(words(text)), NO_WORDS)
+            for text in texts
+        ]
 
     def batch(self, posts: Sequence[Post]) -> Batch:
         return Batch(self.read(posts))

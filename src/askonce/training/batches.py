@@ -65,8 +65,6 @@ class GroupBatch:
 
 
 class GroupScorer(nn.Module):
-    """Scores the groups of a batch with any model."""
-
     def __init__(self, model: Matcher) -> None:
         super().__init__()
         self.model = model
@@ -76,7 +74,6 @@ class GroupScorer(nn.Module):
         return self.match(*self.read(batch), batch)
 
     def read(self, batch: GroupBatch) -> tuple[States, States]:
-        """The states of the distinct texts of both sides."""
         query = self.model.read(batch.queries, "query")
         return query, self.model.read(batch.candidates, "candidate")
 

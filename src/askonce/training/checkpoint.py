@@ -46,7 +46,6 @@ class Progress:
         return len(trained) - 1 - trained.index(max(trained)) if trained else 0
 
     def add(self, record: EpochRecord, value: float) -> bool:
-        """Append an epoch; whether it is the best so far."""
         self.epoch = record["epoch"]
         self.history.append(record)
         self.values.append(value)

@@ -145,8 +145,10 @@ class _Tuning(Learner[Group]):
     def rate(self, epoch: int, step: int) -> float:
         """Linear rise, then linear fall over all epochs."""
         steps = -(-self._size // self._config.batch_size)  # of an epoch
-        share = _rise_and_fall((epoch - 1) * steps + step, self._config.epochs * steps)
-        return self._config.rate * share
+        done, total = (epoch - 1) * steps + step, self._config.epochs * steps
+        rise = max(1, total // 10)
+        fall = max(0.0, (total - done) / max(1, total - rise))
+        return self._config.rate * min((done + 1) / rise, fall)
 
     def step(self, own: Sequence[Group], batch: Sequence[Group]) -> Loss:
         """-ln p of the right answer, which is the first of its group."""
@@ -162,11 +164,6 @@ class _Tuning(Learner[Group]):
 
     def save(self, record: EpochRecord) -> None:
         save_weights(self.folder / BEST, self.module)
-
-
-def _rise_and_fall(step: int, total: int) -> float:
-    rise = max(1, total // 10)
-    return min((step + 1) / rise, max(0.0, (total - step) / max(1, total - rise)))
 
 
 def _dev(dataset: Dataset, count: int) -> list[Pool]:

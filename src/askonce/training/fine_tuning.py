@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from askonce.config import as_dict
 from askonce.errors import AskonceError
 from askonce.evaluation import Report, evaluate, pools_to_qrels, pools_to_run
-from askonce.evaluation.protocols import counted_queries
+from askonce.evaluation.metrics import counted_queries
 from askonce.models.base import States
 from askonce.ranker import Ranker
 from askonce.text.batch import TokenIds
@@ -142,7 +142,6 @@ class FineTuning(Learner[Group]):
         return rate(self._config, epoch)
 
     def step(self, own: Sequence[Group], batch: Sequence[Group]) -> Loss:
-        """Mean loss of the groups, and the penalty on weights."""
         negatives, device = self._config.negatives, self.processes.device
         in_batch = negatives.source == "batch"
         if negatives.hardest_of and not in_batch:
@@ -226,12 +225,8 @@ def mined(
 
 
 def _selected(group: Group, columns: Sequence[int]) -> Group:
-    return Group(
-        group.query,
-        tuple(group.candidates[column] for column in columns),
-        tuple(group.labels[column] for column in columns),
-        group.weight,
-    )
+    candidates = tuple(group.candidates[column] for column in columns)
+    return group._replace(candidates=candidates, labels=tuple(group.labels[n] for n in columns))
 
 
 def group_losses(scores: Tensor, batch: GroupBatch, config: TrainSettings) -> Tensor:
@@ -275,10 +270,7 @@ def parameter_groups(model: nn.Module, config: TrainSettings) -> list[dict[str, 
     """The optimiser's groups. The gradient of λ‖p‖² is 2λp, torch adds weight_decay · p."""
     own, words = _own_and_words(model)
     decay = 2 * config.l2 if config.l2_form == "squared" else 0.0
-    groups = [
-        {"params": own, "weight_decay": decay},
-        {"params": words, "weight_decay": 0.0},
-    ]
+    groups = [{"params": own, "weight_decay": decay}, {"params": words, "weight_decay": 0.0}]
     if not own and not words:
         raise AskonceError("the model has no weights to train; see its settings")
     return [group for group in groups if group["params"]]

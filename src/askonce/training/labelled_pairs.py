@@ -74,7 +74,6 @@ class PairClassifier:
         return np.asarray(1 / (1 + np.exp(-logits)))
 
     def predict(self, pairs: Sequence[TextPair]) -> np.ndarray:
-        """Whether each pair is the same, (n,)."""
         return self.probabilities(pairs) >= self.threshold
 
     def save(self, folder: Path) -> None:
@@ -152,7 +151,6 @@ def average_precision(labels: np.ndarray, probabilities: np.ndarray) -> float:
 
 
 def best_threshold(labels: np.ndarray, probabilities: np.ndarray) -> float:
-    """The threshold of the probability with the best F1."""
     from sklearn.metrics import precision_recall_curve
 
     precision, recall, thresholds = precision_recall_curve(labels, probabilities)

@@ -21,7 +21,6 @@ class Processes:
     world_size: int = 1
 
     def seed(self, number: int) -> None:
-        """Seed the random numbers of this process."""
         if torch.device(self.device).type == "cpu":
             torch.default_generator.manual_seed(number)  # the others: see models.base.seeded
         else:

@@ -1,6 +1,7 @@
 """Train by a recipe: pre-train or distil, fine-tune, measure the ranker beside BM25."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from askonce.index.lexical import LexicalIndex
 from askonce.models.language_model import LanguageModelReader
 from askonce.ranker import Ranker
 from askonce.training.distillation.run import beside_cross_encoder, distil_recipe
-from askonce.training.events import OnEvent, Phase
-from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit, train
+from askonce.training.events import OnEvent, Phase, ignore
+from askonce.training.fine_tuning import Beside, FineTuning, TrainedRanker, fit, train
 from askonce.training.prepare import start_from, untrained
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
@@ -27,103 +28,82 @@ ROLES: tuple[Role, ...] = ("dev", "test")
 DISTILLED = "distilled"  # folder of the student before it is tuned, inside that of the run
 
 
-def pretrain_recipe(
-    recipe: Recipe,
-    table: Mapping[str, Any],
-    dataset: Dataset,
-    folder: Path,
-    vectors: Path | None,
-    on_event: OnEvent,
-) -> list[dict[str, Any]]:
-    """CABIN and ELMo learn two language models, the question encoders an encoder-decoder."""
-    if recipe.text.vectors == "contextual":
-        raise ConfigError(
-            "text.vectors = 'contextual' come from a language model already; remove [pretrain] or "
-            "set pretrain=false, and for 'cabin' and 'elmo' model.freeze_lm=false"
+@dataclass(frozen=True)
+class RecipeTraining:
+    """A recipe, what it is trained on, and a file of word vectors."""
+
+    recipe: Recipe
+    dataset: Dataset
+    vectors: Path | None = None
+    on_event: OnEvent = ignore
+
+    def pretrain(self, table: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
+        """CABIN and ELMo learn two language models, the question encoders an encoder-decoder."""
+        if self.recipe.text.vectors == "contextual":
+            raise ConfigError(
+                "text.vectors = 'contextual' come from a language model already; remove [pretrain] "
+                "or set pretrain=false, and for 'cabin' and 'elmo' model.freeze_lm=false"
+            )
+        processes = launched()
+        ranker = untrained(self.recipe, self.dataset, self.vectors)
+        shared = folder, self.on_event, processes
+        if isinstance(ranker.model, LanguageModelReader):
+            language = settings(LanguageModelSettings, table, "pretrain.")
+            return pretrain_language_models(ranker, self.dataset, language, *shared)
+        return pretrain(
+            ranker, self.dataset, settings(PretrainSettings, table, "pretrain."), *shared
         )
-    processes = launched()
-    ranker = untrained(recipe, dataset, vectors)
-    if isinstance(ranker.model, LanguageModelReader):
-        language = settings(LanguageModelSettings, table, "pretrain.")
-        return pretrain_language_models(ranker, dataset, language, folder, on_event, processes)
-    config = settings(PretrainSettings, table, "pretrain.")
-    return pretrain(ranker, dataset, config, folder, on_event, processes)
 
+    def initial_ranker(self, table: Mapping[str, Any] | None, folder: Path) -> Ranker:
+        """The ranker that fine-tuning starts from: with a table, pre-trained in the folder."""
+        if table is None:
+            return untrained(self.recipe, self.dataset, self.vectors, self.on_event)
+        self.pretrain(table, folder)
+        return start_from(self.recipe, folder)
 
-def initial_ranker(
-    recipe: Recipe,
-    table: Mapping[str, Any] | None,
-    dataset: Dataset,
-    folder: Path,
-    vectors: Path | None,
-    on_event: OnEvent,
-) -> Ranker:
-    """The ranker that fine-tuning starts from: pre-trained in the folder if there is a table."""
-    if table is None:
-        return untrained(recipe, dataset, vectors, on_event)
-    pretrain_recipe(recipe, table, dataset, folder, vectors, on_event)
-    return start_from(recipe, folder)
+    def train(self, before: Before, folders: tuple[Path, Path]) -> TrainedRanker:
+        """Pre-train or distil into the first folder if a table says so, train into the second."""
+        recipe, dataset, on_event, processes = self.recipe, self.dataset, self.on_event, launched()
+        first, folder = folders
+        beside: Beside | None = None
+        if before.distil is not None and not by_pairs(before.distil):
+            ranker, beside = distil_recipe(
+                recipe, before.distil, dataset, first, on_event, processes
+            )
+        else:
+            ranker = self.initial_ranker(before.pretrain, first)
+            if before.distil is not None:
+                dataset, beside = beside_cross_encoder(recipe, before.distil, dataset, on_event)
+        return fit(FineTuning(ranker, dataset, recipe, folder, processes, beside), on_event)
 
+    def run(self, folder: Path, start: Path | Before) -> dict[str, Any]:
+        """Train, then measure the ranker and BM25 on dev and test.
 
-def train_stages(
-    recipe: Recipe,
-    before: Before,
-    dataset: Dataset,
-    folders: tuple[Path, Path],
-    vectors: Path | None,
-    on_event: OnEvent,
-) -> TrainedRanker:
-    """Pre-train or distil into the first folder if a table says so, then train into the second."""
-    processes = launched()
-    first, folder = folders
-    if before.distil is not None and not by_pairs(before.distil):
-        ranker, teacher = distil_recipe(recipe, before.distil, dataset, first, on_event, processes)
-        return fit(FineTuning(ranker, dataset, recipe, folder, processes, teacher), on_event)
-    ranker = initial_ranker(recipe, before.pretrain, dataset, first, vectors, on_event)
-    if before.distil is not None:
-        longer, beside = beside_cross_encoder(recipe, before.distil, dataset, on_event)
-        return fit(FineTuning(ranker, longer, recipe, folder, processes, beside), on_event)
-    return train(ranker, dataset, recipe, folder, on_event, processes)
-
-
-def run_recipe(
-    recipe: Recipe,
-    dataset: Dataset,
-    folder: Path,
-    vectors: Path | None,
-    start: Path | Before,
-    on_event: OnEvent,
-) -> dict[str, Any]:
-    """Train by a recipe, then measure the ranker and BM25 on dev and test.
-
-    ``start`` is the folder of a ranker to start from, or what comes before fine-tuning.
-    """
-    on_event(Phase("building the vocabulary, reading vectors"))
-    if isinstance(start, Path):
-        trained = train(start_from(recipe, start), dataset, recipe, folder, on_event, launched())
-    else:
-        folders = folder / DISTILLED, folder
-        trained = train_stages(recipe, start, dataset, folders, vectors, on_event)
-    on_event(Phase("measuring"))
-    measured = {
-        role: figures(trained.ranker, dataset.role(role), dataset)
-        for role in ROLES
-        if has(dataset, role)
-    }
-    return {
-        "model": recipe.model,
-        "dataset": dataset.name,
-        "folder": str(folder),
-        "parameters": trained.ranker.model.trainable_parameters(),
-        "epochs": trained.progress.epoch,
-        "best_epoch": trained.progress.best_epoch,
-        "seconds": round(trained.progress.seconds, 1),
-        "figures": measured,
-    }
-
-
-def has(dataset: Dataset, role: Role) -> bool:
-    return getattr(dataset, role) in dataset.splits
+        ``start`` is the folder of a ranker to start from, or what comes before fine-tuning.
+        """
+        recipe, dataset = self.recipe, self.dataset
+        self.on_event(Phase("building the vocabulary, reading vectors"))
+        if isinstance(start, Path):
+            ranker = start_from(recipe, start)
+            trained = train(ranker, dataset, recipe, folder, self.on_event, launched())
+        else:
+            trained = self.train(start, (folder / DISTILLED, folder))
+        self.on_event(Phase("measuring"))
+        measured = {
+            role: figures(trained.ranker, dataset.role(role), dataset)
+            for role in ROLES
+            if getattr(dataset, role) in dataset.splits
+        }
+        return {
+            "model": recipe.model,
+            "dataset": dataset.name,
+            "folder": str(folder),
+            "parameters": trained.ranker.model.trainable_parameters(),
+            "epochs": trained.progress.epoch,
+            "best_epoch": trained.progress.best_epoch,
+            "seconds": round(trained.progress.seconds, 1),
+            "figures": measured,
+        }
 
 
 def figures(ranker: Ranker, pools: Split, dataset: Dataset) -> dict[str, dict[str, float]]:

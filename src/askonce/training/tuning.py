@@ -10,7 +10,7 @@ from askonce.config import as_dict
 from askonce.errors import ConfigError, MissingExtra
 from askonce.training.events import OnEvent, Phase
 from askonce.training.recipe import read_before, read_recipe, read_table
-from askonce.training.run import train_stages
+from askonce.training.run import RecipeTraining
 from askonce.types import Dataset
 
 Space = dict[str, list[Any]]
@@ -66,7 +66,7 @@ def tune(
         shared = [plain["options"], plain["text"], plain["train"]["seed"], *before]
         name = f"pretrained-{hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]}"
         folders = folder / name, folder / f"trial-{trial.number}"
-        trained = train_stages(chosen, before, dataset, folders, vectors, on_event)
+        trained = RecipeTraining(chosen, dataset, vectors, on_event).train(before, folders)
         return trained.progress.best_value
 
     complete = (optuna.trial.TrialState.COMPLETE,)

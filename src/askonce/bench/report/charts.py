@@ -38,8 +38,6 @@ class LineChart:
 
 
 class Bar(NamedTuple):
-    """A named bar and the text at its end."""
-
     name: str
     value: float
     text: str

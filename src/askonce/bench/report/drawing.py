@@ -77,13 +77,10 @@ def svg(chart: charts.Chart, title: str) -> str:
     text = written.getvalue()
     text = text[text.index("<svg") :].rstrip().replace(INK, "currentColor")
     text = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', text, count=2)
-    text = re.sub(r'<g id="tip([0-9a-f]*)">', _tip_element, text)
+    tips = re.compile(r'<g id="tip([0-9a-f]*)">')
+    text = tips.sub(lambda tip: f"<g><title>{escape(bytes.fromhex(tip[1]).decode())}</title>", text)
     text = NEEDLESS.sub("", text)
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
-
-
-def _tip_element(match: re.Match[str]) -> str:
-    return f"<g><title>{escape(bytes.fromhex(match[1]).decode())}</title>"
 
 
 @singledispatch

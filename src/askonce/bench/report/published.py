@@ -5,7 +5,7 @@ condition is the same; ``Published.unlike`` lists those that are not.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -63,8 +63,6 @@ class Published:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedTable(Conditions):
-    """Numbers of one table that share their conditions."""
-
     source: str
     metrics: tuple[str, ...]
     rows: Mapping[str, tuple[float, ...]]
@@ -82,22 +80,20 @@ def published_tables() -> tuple[PublishedTable, ...]:
 
 def published(ours: Conditions, model: str, metric: str) -> Published | None:
     """What the papers print for this row; of several numbers the one most like ours."""
-    return min(_all(ours, plain_name(model), metric), key=lambda p: len(p.unlike), default=None)
+    name, printed = plain_name(model), []
+    for table in published_tables():
+        shown = ours.dataset == table.dataset or ours.dataset in table.beside
+        same_questions = ours.dataset != table.dataset or table.protocol in (None, ours.protocol)
+        if shown and same_questions and name in table.rows and metric in table.metrics:
+            value = table.rows[name][table.metrics.index(metric)]
+            printed.append(Published(value, table.source, tuple(table.unlike(ours))))
+    return min(printed, key=lambda one: len(one.unlike), default=None)
 
 
 def plain_name(model: str) -> str:
     """The name of a row without conditions and settings of its training."""
     recipe, *changes = model.split("@")
     return "@".join([recipe, *(c for c in changes if not c.startswith(NOT_IN_NAMES))])
-
-
-def _all(ours: Conditions, name: str, metric: str) -> Iterator[Published]:
-    for table in published_tables():
-        shown = ours.dataset == table.dataset or ours.dataset in table.beside
-        same_questions = ours.dataset != table.dataset or table.protocol in (None, ours.protocol)
-        if shown and same_questions and name in table.rows and metric in table.metrics:
-            value = table.rows[name][table.metrics.index(metric)]
-            yield Published(value, table.source, tuple(table.unlike(ours)))
 
 
 def _listed(features: frozenset[str] | None) -> str:

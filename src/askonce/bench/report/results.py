@@ -237,13 +237,9 @@ def with_earlier(
     retained = {name: entry for name, entry in before.items() if name in now or name not in stale}
     merged = retained | now
     tables = {(entry["dataset"], entry["protocol"]) for entry in merged.values()}
-    order = {table: n for n, table in enumerate(sorted(tables, key=_table_order))}
+    in_order = sorted(tables, key=lambda table: (table[0], table[1] == "clean"))
+    order = {table: n for n, table in enumerate(in_order)}
     return sorted(merged.values(), key=lambda e: order[e["dataset"], e["protocol"]])
-
-
-def _table_order(table: tuple[str, str]) -> tuple[str, bool]:
-    dataset, protocol = table
-    return dataset, protocol == "clean"
 
 
 def public_split(split: str) -> str:

@@ -10,9 +10,8 @@ import numpy as np
 from askonce.bench.rows.base import Outcome, Row, Task
 from askonce.bench.store import Facts, StoredCell
 from askonce.errors import AskonceError
-from askonce.evaluation import Qrels, Run, evaluate, pools_to_qrels
+from askonce.evaluation import Run, evaluate, pools_to_qrels
 from askonce.ranking.fusion import How, fuse
-from askonce.types import ProtocolName
 
 FusionKind = Literal["z-score", "reciprocal-rank"]
 KINDS: dict[FusionKind, How] = {"z-score": "zscore", "reciprocal-rank": "reciprocal"}
@@ -30,7 +29,6 @@ class FusionRow(Row):
         self.seeded = any(part.seeded for part in parts)
 
     def settings(self, vectors: Path | None, quick: bool) -> dict[str, Any]:
-        """Those of the parts, and the fusions to select from."""
         parts = {part.label: part.settings(vectors, quick) for part in self.parts}
         return {"parts": parts, "kinds": list(KINDS), "weights": list(WEIGHTS)}
 
@@ -47,7 +45,9 @@ class FusionRow(Row):
         protocol, choices = task.data.scored[dev], []
         for other in others:
             kind, weight = chosen(
-                first[dev], other[dev], lambda run: _value(qrels, run, protocol, task.data.watch)
+                first[dev],
+                other[dev],
+                lambda run: evaluate(qrels, run, protocol).metrics[task.data.watch],
             )
             first = {split: fused(first[split], other[split], kind, weight) for split in first}
             choices.append({"kind": kind, "weight": weight})
@@ -90,7 +90,3 @@ def _cost(parts: Sequence[Facts]) -> Facts:
         for name in ("train_seconds", "pretrain_seconds", "parameters", "all_parameters")
     }
     return {"pairs_per_second": 1 / sum(1 / rate for rate in rates), **sums}
-
-
-def _value(qrels: Qrels, run: Run, protocol: ProtocolName, metric: str) -> float:
-    return evaluate(qrels, run, protocol).metrics[metric]

@@ -53,8 +53,7 @@ class TrainedRow(Row):
         return {"recipe": as_dict(recipe), "pretrain": before.pretrain, "vectors": file, **distil}
 
     def run(self, task: Task) -> Outcome:
-        """Train in the cell's folder, resuming an interrupted run; then score."""
-        from askonce.training.run import train_stages
+        from askonce.training.run import RecipeTraining
 
         need_texts(self, task.data)
         recipe, before = self._shortened() if task.quick else (self.recipe, self.before)
@@ -62,8 +61,8 @@ class TrainedRow(Row):
         if before.pretrain is not None:
             before = before._replace(pretrain={**before.pretrain, "seed": task.seed})
         folders = task.folder / PRETRAINED, task.folder / RANKER
-        dataset = task.data.dataset
-        trained = train_stages(recipe, before, dataset, folders, task.vectors, task.on_event)
+        training = RecipeTraining(recipe, task.data.dataset, task.vectors, task.on_event)
+        trained = training.train(before, folders)
         runs, speed = scored(task, trained.ranker.score_pools)
         model = trained.ranker.model
         facts = {

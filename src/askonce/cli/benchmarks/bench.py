@@ -116,8 +116,7 @@ def report(
         Path | None, Option(help="Update the short table between the marks in this file.")
     ] = None,
     earlier: Annotated[
-        Path | None,
-        Option(help="NAME.json of other stores: NAME.json and --readme keep its rows."),
+        Path | None, Option(help="NAME.json of other stores: NAME.json and --readme keep its rows.")
     ] = None,
     archive: Annotated[
         list[Path] | None, Option(help="A trained archive to add to the table of gains.")

@@ -29,11 +29,7 @@ def datasets(json: JsonFlag = False) -> None:
         console().print(f"{name:<20} {about}")
 
 
-def stats(
-    dataset: DatasetName,
-    data: DataFolder,
-    json: JsonFlag = False,
-) -> None:
+def stats(dataset: DatasetName, data: DataFolder, json: JsonFlag = False) -> None:
     """Count the questions, pairs and relevant answers of a dataset."""
     from askonce.data.benchmarks import DATASETS, load_dataset
 

@@ -67,7 +67,7 @@ def train_recipe(
 ) -> None:
     """Train a ranker by a recipe; if it is stopped, run the same command again to resume."""
     from askonce.training.recipe import Before, dataset_of, read_recipe, read_table
-    from askonce.training.run import run_recipe
+    from askonce.training.run import RecipeTraining
 
     if data is None:
         raise AskonceError(f"--data names the folder of the dataset that {recipe} trains on")
@@ -81,7 +81,7 @@ def train_recipe(
         loaded = load_checked(name, data, skip_damaged)
         beside = vectors or vectors_beside(data)
         before = start or Before(distil=read_table(path, "distil", every))
-        summary = run_recipe(settings, loaded, folder, beside, before, on_event)
+        summary = RecipeTraining(settings, loaded, beside, on_event).run(folder, before)
     if not first_process():
         return
     if json:
@@ -124,7 +124,7 @@ def pretrain(
     """Pre-train on texts alone, for `askonce train-recipe --start`; a stopped run resumes."""
     from askonce.data.benchmarks import load_dataset
     from askonce.training.recipe import read_table
-    from askonce.training.run import pretrain_recipe
+    from askonce.training.run import RecipeTraining
 
     chosen, name, folder = _open_recipe(recipe, changes, out, "pretrain")
     table = read_table(recipe, "pretrain", changes or []) or {}
@@ -132,7 +132,7 @@ def pretrain(
         on_event(Phase(f"reading {name}"))
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
-        history = pretrain_recipe(chosen, table, dataset, folder, beside, on_event)
+        history = RecipeTraining(chosen, dataset, beside, on_event).pretrain(table, folder)
     if not first_process():
         return
     result: dict[str, Any] = {"model": chosen.model, "folder": str(folder), "history": history}

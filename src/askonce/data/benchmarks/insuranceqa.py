@@ -33,8 +33,6 @@ class Release(NamedTuple):
 
 
 class AnsweredQuestion(NamedTuple):
-    """A question and the ids of its correct answers."""
-
     post: Post
     correct: list[str]
 

@@ -160,9 +160,7 @@ def read_b_raw(folder: Path) -> Dataset:
 
 
 def _read_all(
-    folder: Path,
-    files: dict[str, tuple[str, ...]],
-    read_part: Callable[[Path], tuple[Pool, ...]],
+    folder: Path, files: dict[str, tuple[str, ...]], read_part: Callable[[Path], tuple[Pool, ...]]
 ) -> dict[str, tuple[Pool, ...]]:
     """The splits whose parts all exist."""
     splits = {}

@@ -102,9 +102,7 @@ class _Site:
         labels = np.zeros(len(rank), np.int64)
         labels[relevant] = [1 + (frozenset((query, name)) in self.duplicates) for name in linked]
         return Pool(
-            self.posts[query],
-            tuple(self.table[chosen].tolist()),
-            tuple(labels[chosen].tolist()),
+            self.posts[query], tuple(self.table[chosen].tolist()), tuple(labels[chosen].tolist())
         )
 
 

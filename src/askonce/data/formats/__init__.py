@@ -24,7 +24,6 @@ class Record:
     values: Mapping[str, Any]
 
     def error(self, expected: str, actual: object) -> DataError:
-        """An error that names the file and the line."""
         return DataError(self.path, expected, actual, self.line)
 
     def inside(self, what: str, values: Mapping[str, Any]) -> "Record":

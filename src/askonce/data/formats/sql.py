@@ -124,14 +124,13 @@ def _values(row: list[_Token]) -> list[str | None]:
         if text in "(),":
             continue
         if text[0] in "'\"":
-            values.append(_ESCAPED.sub(_unescape, text[1:-1]))
+            plain = _ESCAPED.sub(
+                lambda x: _ESCAPES.get(x[1], x[1]) if x[1] else x[0][0], text[1:-1]
+            )
+            values.append(plain)
         elif not text.startswith("_"):  # such as _binary before a text
             values.append(None if text.upper() == "NULL" else text)
     return values
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return _ESCAPES.get(match[1], match[1]) if match[1] else match[0][0]
 
 
 def _finish(

@@ -19,8 +19,6 @@ _LONGEST_TITLE = 300
 
 @dataclass
 class _Judged:
-    """Which documents are relevant for which queries."""
-
     questions: dict[str, str] = field(default_factory=dict)  # query -> id of its question
     links: dict[tuple[str, str], LinkKind] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)  # document -> its first query's question

@@ -115,7 +115,7 @@ def read(source: Source) -> Iterator[Imported]:
             yield Damaged(where, "expected a subject or a text")
         else:
             threads.start(mail)
-            yield _question(mail, source)
+            yield _post(mail, source)
         if len(waiting) > _MOST_WAITING:
             yield from _answers(waiting, threads, source)
             waiting = []
@@ -125,11 +125,14 @@ def read(source: Source) -> Iterator[Imported]:
 _MOST_WAITING = 50_000  # replies in memory before their questions are looked for
 
 
-def _question(mail: _Mail, source: Source) -> Post:
+def _post(mail: _Mail, source: Source, thread: str | None = None) -> Post:
+    """A question, or an answer to the thread."""
     return Post(
         id=mail.id,
-        title=mail.title,
+        title="" if thread else mail.title,
         body=_own_words(mail.text),
+        kind="answer" if thread else "question",
+        parent=thread,
         created=mail.created,
         url=mail.url,
         author=mail.author,
@@ -140,21 +143,12 @@ def _question(mail: _Mail, source: Source) -> Post:
 def _answers(waiting: list[_Mail], threads: _Threads, source: Source) -> Iterator[Imported]:
     for mail in waiting:
         thread = threads.of(mail)
-        text = _own_words(mail.text)
+        post = _post(mail, source, thread)
         if thread is None:  # its thread began before the archive
             threads.start(mail)
-            yield _question(mail, source)
-        elif text and (mail.author is None or mail.author != threads.starters[thread]):
-            yield Post(
-                id=mail.id,
-                body=text,
-                kind="answer",
-                parent=thread,
-                created=mail.created,
-                url=mail.url,
-                author=mail.author,
-                site=display_name(source.site) or mail.site,
-            )
+            yield post
+        elif post.body and (mail.author is None or mail.author != threads.starters[thread]):
+            yield post
 
 
 def _own_words(text: str) -> str:
@@ -208,13 +202,13 @@ def _messages(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _mail(message: Message) -> _Mail:
-    name = _first_id(message.get("Message-ID", ""))
-    if name is None:
+    own = _ID.search(str(message.get("Message-ID", "")))
+    if own is None:
         raise ValueError("no Message-ID")
     above = _ID.findall(str(message.get("References", "")))
     above += [n for n in _ID.findall(str(message.get("In-Reply-To", ""))) if n not in above][:1]
     return _Mail(
-        id=name,
+        id=own[1][:200],
         above=above,
         subject=_header(message, "Subject"),
         author=_author(message),
@@ -223,11 +217,6 @@ def _mail(message: Message) -> _Mail:
         site=display_name(_header(message, "List-Id").rpartition("<")[2].strip("<> ")),
         text=_text(message),
     )
-
-
-def _first_id(header: object) -> str | None:
-    match = _ID.search(str(header))
-    return match[1][:200] if match else None
 
 
 def _header(message: Message, name: str) -> str:

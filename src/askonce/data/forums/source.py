@@ -30,11 +30,9 @@ class Source:
 
     @property
     def address(self) -> str | None:
-        """The address that links to posts begin with."""
         return web_address(self.site) or (f"https://{self.site}" if self.site else None)
 
     def need_path(self, what: str) -> Path:
-        """The path, which must be given and exist."""
         if self.path is None:
             raise AskonceError(f"name the file or folder to import from: {what}")
         if not self.path.exists():
@@ -57,7 +55,6 @@ class Source:
             self.moved(self)
 
     def open(self, path: Path) -> AbstractContextManager[Stream]:
-        """Read a file and report the progress."""
         return open_stream(path, self.advance, tolerant=True)
 
     def files(self, what: str, *suffixes: str) -> list[Path]:

@@ -17,12 +17,7 @@ class WindowConvolution(nn.Module):
     """
 
     def __init__(
-        self,
-        input_dim: int,
-        filters: int,
-        width: int,
-        padding: Literal["wide", "same"],
-        bias: bool,
+        self, input_dim: int, filters: int, width: int, padding: Literal["wide", "same"], bias: bool
     ) -> None:
         super().__init__()
         self.width = width

@@ -26,9 +26,14 @@ def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def last_state(states: Tensor, lengths: Tensor) -> Tensor:
-    """The state at the last real word."""
     rows = torch.arange(len(states), device=states.device)
     return states[rows, lengths - 1]  # (B, D)
+
+
+def direction_ends(states: Tensor, lengths: Tensor) -> Tensor:
+    """Where each direction of [→ ; ←] ends: → at the last word, ← at the first."""
+    forwards, backwards = states.chunk(2, dim=-1)  # (B, T, H) each
+    return torch.cat([last_state(forwards, lengths), backwards[:, 0]], dim=-1)  # (B, 2H)
 
 
 def cosine(a: Tensor, b: Tensor) -> Tensor:

@@ -1,4 +1,6 @@
-"""Products of two texts' vectors, and k-max pooling."""
+"""Products of two texts' vectors, dense layers over them, and k-max pooling."""
+
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -49,3 +51,26 @@ def k_max(states: Tensor, mask: Tensor, k: Tensor) -> Tensor:
     spare = (ranks >= torch.minimum(k, mask.sum(1))[:, None]).unsqueeze(-1)  # (B, K, 1)
     order = indices.masked_fill(spare, values.shape[1]).argsort(dim=1, stable=True)  # (B, K, D)
     return greatest.masked_fill(spare, 0).gather(1, order)
+
+
+def dense_layers(sizes: list[int], dropout: float) -> nn.Sequential:
+    """ReLU layers with dropout before each, then one linear output without activation."""
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(sizes):
+        layers += [nn.Dropout(dropout), nn.Linear(fan_in, fan_out), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+class LogOdds(nn.Module):
+    """Dense layers over two texts' vectors and their overlap; the two-class softmax as log-odds."""
+
+    def __init__(self, sizes: list[int], dropout: float) -> None:
+        super().__init__()
+        drop, *layers = dense_layers([*sizes, 2], dropout)
+        self.drop, self.dense = drop, nn.Sequential(*layers)
+
+    def forward(self, query: Tensor, candidate: Tensor, features: Tensor) -> Tensor:
+        # no dropout on the four features, which would be lost among hundreds of states
+        inputs = [self.drop(query), self.drop(candidate), features]
+        wrong, right = self.dense(torch.cat(inputs, dim=1)).unbind(1)
+        return right - wrong  # (B,)

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from askonce.models.layers.words import WordTable
 from askonce.text.batch import View
 from askonce.text.vocabulary import PAD
 
 Scale = Literal["sum", "mean", "learned"]
-
-TABLE_ROWS = 8192  # projected at a time, to save memory
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,6 @@ class WordSum(nn.Module):
     for all its occurrences.
     """
 
-    table: Tensor | None
-
     def __init__(self, config: BagConfig, word_dim: int) -> None:
         super().__init__()
         self.projection = nn.Linear(word_dim, config.dim)
@@ -44,8 +41,7 @@ class WordSum(nn.Module):
         self.log_temperature = (
             nn.Parameter(torch.tensor(log(100.0))) if config.scale == "learned" else None
         )
-        self.register_buffer("table", None, persistent=False)
-        self.register_load_state_dict_post_hook(_discard_table)  # type: ignore[no-untyped-call]
+        self.table = WordTable()  # of projected words
 
     def _start_as_identity(self) -> None:
         """Words start as the positive part of their vectors.
@@ -60,42 +56,25 @@ class WordSum(nn.Module):
 
     def forward(self, view: View, words: Tensor) -> Tensor:
         """One vector per text, of word vectors (V, E); an empty text sums to zero."""
-        if self.table is None:
+        if self.table.rows is None:
             total = self._sum_distinct(view, words)
         else:  # no padding_idx, which is four times slower: the table's padding row is zero
-            total = F.embedding_bag(view.ids, self.table, mode="sum")
-        return self.dropout(self._scaled(total, view))  # (B, d)
+            total = F.embedding_bag(view.ids, self.table.rows, mode="sum")
+        if self.log_temperature is not None:
+            total = total / self.log_temperature.exp()
+        elif self.scale == "mean":
+            total = total / view.lengths[:, None]
+        return self.dropout(total)  # (B, d)
 
     def project(self, vectors: Tensor) -> Tensor:
         return self.projection(self.dropout(vectors)).relu()  # (..., d)
 
-    @torch.no_grad()
     def tabulate(self, words: Tensor) -> None:
         """Precompute the projection of all words (V, E)."""
-        table = words.new_empty(len(words), self.projection.out_features)  # (V, d)
-        for part, rows in zip(
-            torch.split(words, TABLE_ROWS), torch.split(table, TABLE_ROWS), strict=True
-        ):
-            rows.copy_(self.project(part))
-        table[PAD] = 0
-        self.table = table
-
-    def train(self, mode: bool = True) -> "WordSum":
-        if mode:
-            self.table = None
-        return super().train(mode)
+        self.table.fill(words, self.project)[PAD] = 0  # an empty text sums to zero
 
     def _sum_distinct(self, view: View, words: Tensor) -> Tensor:
         distinct, rows = torch.unique(view.ids[view.real], return_inverse=True)  # (U,), (N,)
         counts = view.real.sum(1)  # (B,)
         projected = self.project(F.embedding(distinct, words))  # (U, d)
         return F.embedding_bag(rows, projected, counts.cumsum(0) - counts, mode="sum")  # (B, d)
-
-    def _scaled(self, total: Tensor, view: View) -> Tensor:
-        if self.log_temperature is not None:
-            return total / self.log_temperature.exp()
-        return total / view.lengths[:, None] if self.scale == "mean" else total
-
-
-def _discard_table(module: WordSum, _: object) -> None:
-    module.table = None

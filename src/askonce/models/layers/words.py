@@ -1,4 +1,6 @@
-"""Word vectors, and the words that two texts share."""
+"""Word vectors, the words that two texts share, and tables of what is computed from words."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -6,6 +8,9 @@ from torch.nn import functional as F
 
 from askonce.models.base import EmbeddingInit
 from askonce.text.batch import View
+from askonce.text.vocabulary import PAD
+
+ROWS = 4_096  # words computed at a time
 
 
 class WordEmbedding(nn.Module):
@@ -52,10 +57,10 @@ def inverse_frequency(words: EmbeddingInit) -> Tensor:
 class Scaling(nn.Module):
     """(x - mean) / spread of each of N values; both are measured once, on training pairs."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, *shape: int) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(size))
-        self.register_buffer("spread", torch.ones(size))
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("spread", torch.ones(shape))
         self.mean: Tensor
         self.spread: Tensor
 
@@ -121,26 +126,46 @@ class SharedCounts(Overlap):
         return torch.stack([shared.sum(1), (shared * self.idf[query.ids]).sum(1)], dim=1)  # (B, 2)
 
 
-class MeanCosine(nn.Module):
+class MeanCosine(Scaling):
     """The cosine of both texts' mean word vectors; ``fit`` standardises it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(()))
-        self.register_buffer("spread", torch.ones(()))
-        self.mean: Tensor
-        self.spread: Tensor
 
     def forward(self, query: Tensor, candidate: Tensor) -> Tensor:
         """One feature per pair (B, 1) from word vectors (B, Tq, E) and (B, Ta, E)."""
-        return ((self.cosine(query, candidate) - self.mean) / self.spread).unsqueeze(-1)
+        return self.scaled(self.cosine(query, candidate)).unsqueeze(-1)
 
     def fit(self, query: Tensor, candidate: Tensor) -> None:
-        cosines = self.cosine(query, candidate)  # (B,)
-        self.mean.copy_(cosines.mean())
-        spread = cosines.std(correction=0)
-        self.spread.copy_(torch.where(spread > 0, spread, 1))
+        self.fit_values(self.cosine(query, candidate))
 
     def cosine(self, query: Tensor, candidate: Tensor) -> Tensor:
         """The sum has the direction of the mean, and padding is zero."""
         return F.cosine_similarity(query.sum(1), candidate.sum(1), dim=-1)  # (B,)
+
+
+class WordTable(nn.Module):
+    """One row per word of the vocabulary, or None; training and loaded weights discard it."""
+
+    rows: Tensor | None  # (V, D)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", None, persistent=False)
+        self.register_load_state_dict_post_hook(_discard)  # type: ignore[no-untyped-call]
+
+    @torch.no_grad()
+    def fill(self, words: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        """Compute the rows (V, D) of all word vectors (V, E); padding has a vector of zeros."""
+        padding = compute(words.new_zeros(1, words.shape[1]))  # (1, D)
+        self.rows = words.new_empty(len(words), padding.shape[1])
+        for part, rows in zip(torch.split(words, ROWS), torch.split(self.rows, ROWS), strict=True):
+            rows.copy_(compute(part))
+        self.rows[PAD] = padding
+        return self.rows
+
+    def train(self, mode: bool = True) -> "WordTable":
+        if mode:
+            self.rows = None
+        return super().train(mode)
+
+
+def _discard(module: WordTable, _: object) -> None:
+    module.rows = None

@@ -105,7 +105,7 @@ class TaskContest:
                 close=calibrated.close,
                 blend=weigh_votes(archive, self.task, self.splits["dev"], selected),
                 labels=self.task.labels,
-                figures=selected.figures() | _quality(calibrated),
+                figures=selected.figures() | calibrated.figures(),
                 intervals=selected.intervals(self.splits),
                 queries={name: len(queries) for name, queries in self.task.queries.items()},
                 history=self._history(selected, pair),
@@ -171,7 +171,3 @@ class TaskContest:
         begin = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - begin
-
-
-def _quality(calibrated: Calibrated) -> dict[str, dict[str, Mapping[str, float]]]:
-    return {"probability": {"test": calibrated.quality}} if calibrated.quality else {}

@@ -112,7 +112,6 @@ class _Taught:
         return all(one.reading is None or one.reading.tried for one in self.contests)
 
     def servings(self, prepared: Prepared) -> dict[TaskName, Serving]:
-        """What would serve now."""
         servings = self.unlabelled(prepared)
         return servings | {x.run.name: x.serving(prepared.archive) for x in self.contests}
 

@@ -41,7 +41,6 @@ class AdaptedTeacher:
         return self._teacher.parameters + sum(weight.numel() for weight in self._map.parameters())
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
-        """One unit vector per text, float32 (n, D)."""
         vectors = torch.from_numpy(self._teacher.encode(texts, on_progress))  # (n, D)
         with torch.inference_mode():
             mapped = [self._map(part) for part in torch.split(vectors, CHUNK)]

@@ -16,12 +16,7 @@ from askonce.config import as_dict
 from askonce.teachers.cache import VectorCache, cache_folder, text_key
 from askonce.teachers.teacher import OnProgress
 from askonce.training.checkpoint import load_weights
-from askonce.training.cross_encoder import (
-    BEST,
-    CrossEncoder,
-    CrossSettings,
-    tune_cross_encoder,
-)
+from askonce.training.cross_encoder import BEST, CrossEncoder, CrossSettings, tune_cross_encoder
 from askonce.training.events import OnEvent, ignore
 from askonce.training.processes import core_seconds
 from askonce.types import Dataset, Pool, TextPair

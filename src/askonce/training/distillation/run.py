@@ -14,7 +14,6 @@ from askonce.models import MODELS
 from askonce.models.base import Encoder
 from askonce.ranker import Ranker
 from askonce.teachers.starter import load_starter
-from askonce.teachers.teacher import Teacher
 from askonce.text.lexicon import Lexicon
 from askonce.training.cross_encoder import CrossSettings
 from askonce.training.distillation.adapted import AdaptedTeacher, open_teacher
@@ -25,12 +24,7 @@ from askonce.training.distillation.settings import (
     DistilSettings,
     PairDistilSettings,
 )
-from askonce.training.distillation.student import (
-    Distillation,
-    TeacherTexts,
-    first_words,
-    start_as,
-)
+from askonce.training.distillation.student import Distillation, TeacherTexts, first_words, start_as
 from askonce.training.distillation.texts import archive_posts, read_beside, texts_of, with_mined
 from askonce.training.epochs import run_epochs
 from askonce.training.events import OnEvent, Phase
@@ -55,7 +49,13 @@ def distil_recipe(
     """A student that has learnt its teacher's space, and the teacher to tune it beside."""
     config = settings(DistilSettings, table, "distil.")
     seed = recipe.train.seed
-    teacher = _teacher(recipe, config, dataset, folder / ADAPTER, on_event, processes)
+    if config.adapter is None:
+        teacher = open_teacher(config.teacher)
+    else:
+        on_event(Phase("training the adapter of the teacher"))
+        own, home = _adapter_recipe(recipe, config.teacher, config.adapter), folder / ADAPTER
+        train(untrained(own, dataset, None, on_event), dataset, own, home, on_event, processes)
+        teacher = AdaptedTeacher(home)
     on_event(Phase("learning the teacher's space"))
     text = recipe.text
     posts = every_post(dataset)
@@ -94,22 +94,6 @@ def beside_cross_encoder(
     on_event(Phase("reading pairs with the cross-encoder"))
     teacher = PairTeacher(config.checkpoint, dataset, tuning, watch, on_event=on_event)
     return with_mined(dataset, split, config.mined), BesidePairTeacher(teacher, config, on_event)
-
-
-def _teacher(
-    recipe: Recipe,
-    config: DistilSettings,
-    dataset: Dataset,
-    folder: Path,
-    on_event: OnEvent,
-    processes: Processes,
-) -> Teacher:
-    if config.adapter is None:
-        return open_teacher(config.teacher)
-    on_event(Phase("training the adapter of the teacher"))
-    own = _adapter_recipe(recipe, config.teacher, config.adapter)
-    train(untrained(own, dataset, None, on_event), dataset, own, folder, on_event, processes)
-    return AdaptedTeacher(folder)
 
 
 def _adapter_recipe(recipe: Recipe, teacher: str, config: AdapterSettings) -> Recipe:

@@ -109,7 +109,6 @@ class Distillation(Learner[TokenIds]):
         need_same_length(ranker, self._held_out)
 
     def batches(self, epoch: int) -> Sequence[Sequence[TokenIds]]:
-        """The texts in another order each time."""
         size, seed = self._config.batch_size, (self._seed, epoch)
         return shuffled(self._texts, size, lambda text: text.length, seed)
 

@@ -54,10 +54,7 @@ def texts_of(
 
 
 def read_beside(
-    lexicon: Lexicon,
-    teacher: Teacher,
-    texts: Sequence[str | Post],
-    on_event: OnEvent = ignore,
+    lexicon: Lexicon, teacher: Teacher, texts: Sequence[str | Post], on_event: OnEvent = ignore
 ) -> list[TokenIds]:
     """Texts as a student reads them, each with the teacher's vector of it."""
     plain = [text.text if isinstance(text, Post) else text for text in texts]

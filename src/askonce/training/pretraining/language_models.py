@@ -73,7 +73,7 @@ def pretrain_language_models(
     texts = texts_to_read(dataset, settings.split or dataset.train)
     learners = []
     for side in SIDES:
-        ids = [ranker.lexicon.numbers(post).text for post in texts[side]]
+        ids = [post.text for post in ranker.lexicon.read(texts[side])]
         learners.append(LanguageModelling(ranker, ids, settings, side, folder, processes))
     # here too, so that models that do not fit fail before any work
     ranker.model.load_language_models(*(learner.module for learner in learners))

@@ -10,13 +10,7 @@ import torch
 from askonce.bench.report.blocks import Block, Cell, Plot, RotatingClouds, Table
 from askonce.bench.report.charts import Cloud, CloudChart, HistogramChart
 from askonce.bench.report.figures import FIGURES, add_figure
-from askonce.bench.report.inside import (
-    EXAMPLES,
-    Scene,
-    right_answer,
-    scenes,
-    shortened,
-)
+from askonce.bench.report.inside import EXAMPLES, Scene, right_answer, scenes, shortened
 from askonce.bench.report.results import Result
 from askonce.bench.store import Store
 from askonce.models.hyperqa import BagMatcher
@@ -72,9 +66,9 @@ def _words(scene: Scene, result: Result, ranker: Ranker, words: np.ndarray) -> B
         inside = np.flatnonzero(buckets == bucket)
         common = inside[np.argsort(-frequency[inside], kind="stable")].tolist()
         frequent = list(islice((names[n] for n in common if is_word(names[n])), LISTED))
-        rows.append(
-            [_interval(edges[bucket], edges[bucket + 1]), f"{len(inside):,}", ", ".join(frequent)]
-        )
+        low, high = edges[bucket : bucket + 2]
+        interval = f"{low:g} and more" if np.isinf(high) else f"{low:.3g} – {high:.3g}"
+        rows.append([interval, f"{len(inside):,}", ", ".join(frequent)])
     kind = "Quantiles" if edges[1] != 1 else "Buckets"
     about = (
         f"{kind} of the norms of projected words of {result.model}, with the {LISTED} words of "
@@ -152,12 +146,6 @@ def text_norms(ranker: Ranker, posts: Sequence[Post]) -> np.ndarray:
 def clipped(lengths: np.ndarray) -> float:
     """The share of vectors outside the ball."""
     return float(np.mean(lengths > RADIUS))
-
-
-def _interval(low: float, high: float) -> str:
-    if np.isinf(high):
-        return f"{low:g} and more"
-    return f"{low:.3g} – {high:.3g}"
 
 
 def _bag(ranker: Ranker) -> BagMatcher:

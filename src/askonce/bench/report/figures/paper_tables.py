@@ -1,6 +1,6 @@
 """The papers' tables with our rows beside, all published numbers, and SemEval's own protocol."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from askonce.bench.report.blocks import Block, Table
@@ -28,8 +28,6 @@ ORDER = (
 
 
 class PaperNumber(NamedTuple):
-    """One row of a paper's table."""
-
     name: str
     value: float
     metric: str
@@ -64,15 +62,12 @@ def _by_paper(table: ResultTable) -> dict[str, list[PaperNumber]]:
         if part.dataset == table.dataset and part.protocol in (None, table.results[0].protocol):
             metric = table.metric if table.metric in part.metrics else part.metrics[-1]
             trained = f", trained on {part.train}" if part.train else ""
-            heading = f"{part.source}{trained}: {metric}"
-            numbers.setdefault(heading, []).extend(_numbers(part, metric))
+            heading, column = f"{part.source}{trained}: {metric}", part.metrics.index(metric)
+            numbers.setdefault(heading, []).extend(
+                PaperNumber(name, values[column], metric, part)
+                for name, values in (*part.rows.items(), *part.cited.items())
+            )
     return numbers
-
-
-def _numbers(part: PublishedTable, metric: str) -> Iterator[PaperNumber]:
-    column = part.metrics.index(metric)
-    for name, values in (*part.rows.items(), *part.cited.items()):
-        yield PaperNumber(name, values[column], metric, part)
 
 
 def _ours(number: PaperNumber, results: Results) -> Result | None:
@@ -159,9 +154,10 @@ ABOUT_OFFICIAL = (
 
 @add_figure("official-protocol", tables)
 def official_protocol(table: ResultTable) -> Block | None:
-    every = _questions(table)
-    if not table.dataset.startswith("semeval") or every is None:
+    splits = table.results[0].first.settings.get("data", {})  # the size of the data
+    if not table.dataset.startswith("semeval") or table.split not in splits:
         return None
+    every = int(splits[table.split][0])
     counted = table.results[0].queries
     header = ["model", *(f"{m}, {n} questions" for m in OFFICIAL_METRICS for n in (counted, every))]
     shares = (1.0, counted / every)
@@ -173,9 +169,3 @@ def official_protocol(table: ResultTable) -> Block | None:
         for one in table.results
     ]
     return Table(f"Official protocol: {table.dataset} {table.split}", ABOUT_OFFICIAL, header, rows)
-
-
-def _questions(table: ResultTable) -> int | None:
-    """All questions of the split, from the stored size of the data."""
-    splits = table.results[0].first.settings.get("data", {})
-    return int(splits[table.split][0]) if table.split in splits else None

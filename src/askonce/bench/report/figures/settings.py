@@ -1,6 +1,6 @@
 """What settings are worth: splits, parts of CABIN, pooling, pre-training and fields."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from askonce.bench.report.blocks import Block, Plot, Table
 from askonce.bench.report.charts import Bar, BarChart
@@ -168,18 +168,20 @@ def _marks(results: dict[VariantKey, Result], key: VariantKey) -> str:
         if (k[0], k[2]) == (model, pretrained) and k[1] != pooling
     ]
     star = pretrained == "yes" and without is not None and differs(without, result, "MAP")
-    return (" *" if star else "") + (" †" if _above_all(result, others) else "")
-
-
-def _above_all(result: Result, others: Sequence[Result]) -> bool:
-    return bool(others) and all(
+    above_all = bool(others) and all(
         result.mean("MAP") > other.mean("MAP") and differs(result, other, "MAP") for other in others
     )
+    return (" *" if star else "") + (" †" if above_all else "")
 
 
 @add_figure("title-body", last_tables)
 def title_body(table: ResultTable) -> Block | None:
-    every = _encoders(table, _titles_key, "model.pooling", "model.fields")
+    every = _encoders(
+        table,
+        lambda v: (v.model, v.options["pooling"], v.pretrained, v.options["fields"]),
+        "model.pooling",
+        "model.fields",
+    )
     shown = {key: result for key, result in every.items() if _count_prefix(every, key[:3]) > 1}
     rows = []
     for key, result in shown.items():
@@ -187,11 +189,6 @@ def title_body(table: ResultTable) -> Block | None:
         changed = key[3] == "both" and title is not None and differs(title, result, "MAP")
         rows.append([*key, str(result.seeds), *_values(result, " *" if changed else "")])
     return Table(f"Title and body: {table.dataset}", TITLES, TITLES_HEADER, rows) if rows else None
-
-
-def _titles_key(variant: Variant) -> VariantKey:
-    options = variant.options
-    return variant.model, options["pooling"], variant.pretrained, options["fields"]
 
 
 def _encoders(

@@ -140,7 +140,8 @@ def _blocks(table: ResultTable, results: Sequence[Result], every: dict[str, floa
     counts = np.bincount(
         [bisect_left(bounds, length) for length in lengths.values()], minlength=len(bounds) + 1
     )
-    names = _names(bounds)
+    between = [f"{low:g}–{high:g}" for low, high in pairwise(bounds)]
+    names = [f"≤{bounds[0]:g}", *between, f">{bounds[-1]:g}"]
     means = {r.model: bucket_means(r.by_query("P@1"), lengths, bounds) for r in results}
     series = [
         Series(name, [(float(n), value) for n, value in enumerate(row) if value is not None])
@@ -157,8 +158,3 @@ def _blocks(table: ResultTable, results: Sequence[Result], every: dict[str, floa
         Plot(title, ABOUT_LENGTH, chart),
         Table(f"{title}, in numbers", IN_NUMBERS, header, rows),
     ]
-
-
-def _names(bounds: Sequence[float]) -> list[str]:
-    between = [f"{low:g}–{high:g}" for low, high in pairwise(bounds)]
-    return [f"≤{bounds[0]:g}", *between, f">{bounds[-1]:g}"]

@@ -135,8 +135,10 @@ def _jumps(scene: inside.Scene, result: Result, ranker: Ranker) -> Block:
     for pool in pools:
         rows.append([_question(pool)])
         rows.append(["right", jump_words(ranker, pool.query, inside.right_answer(pool))])
-        if (wrong := _best_wrong(pool, ranked[pool.query.id])) is not None:
-            rows.append(["wrong", jump_words(ranker, pool.query, wrong)])
+        wrong = {post.id: post for post in pool.negatives}
+        highest = next((name for name in ranked[pool.query.id] if name in wrong), None)
+        if highest is not None:
+            rows.append(["wrong", jump_words(ranker, pool.query, wrong[highest])])
     about = (
         f"The two words of a right answer, and of the wrong one that {result.model} ranks highest, "
         "whose context jump is most like the question (T@1, T@2, bold) and least (B@1, B@2, "
@@ -204,11 +206,6 @@ def _marked(words: Sequence[str], marks: dict[int, Span]) -> list[Span]:
     end = max([ANSWER_WORDS, *(n + 1 for n in marks)])
     spans = [marks.get(n, Span(word)) for n, word in enumerate(words[:end])]
     return [*spans, *([Span("…")] if len(words) > end else [])]
-
-
-def _best_wrong(pool: Pool, ranked: Sequence[str]) -> Post | None:
-    wrong = {post.id: post for post in pool.negatives}
-    return next((wrong[name] for name in ranked if name in wrong), None)
 
 
 def _question(pool: Pool) -> Cell:

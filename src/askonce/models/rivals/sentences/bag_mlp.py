@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers.dense import LogOdds
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.layers.functional import masked_mean, safe_norm
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.words import inverse_frequency
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
@@ -65,7 +65,4 @@ class BowMlp(WordEmbedMlp):
         return total / (safe_norm(total) + 1e-8).unsqueeze(-1)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        return [
-            WordWeights("idf", "query", "text", self.idf[query.text.ids]),
-            WordWeights("idf", "candidate", "text", self.idf[candidate.text.ids]),
-        ]
+        return of_both("idf", self.idf[query.text.ids], self.idf[candidate.text.ids])

@@ -43,7 +43,6 @@ class BigramCnn(PairMatcher):
 
     @property
     def feature_dim(self) -> int:
-        """Overlap features, then the two counts."""
         return super().feature_dim + (SharedCounts.size if self.config.counts else 0)
 
     def fit_inputs(self, query: View, candidate: View) -> None:

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States
-from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_mean
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import View
 

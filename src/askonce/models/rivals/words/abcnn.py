@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.layers.functional import cosine
 from askonce.models.layers.words import SharedCounts
@@ -153,7 +153,7 @@ class ABCNN(PairMatcher):
         """How well each word, or for variant 2 its windows, match the partner's."""
         if self.config.variant == 0:
             return ()
-        read = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        read = self.read_both(query, candidate)
         left, right = (Columns(side["words"], side.view.mask) for side in read)
         if self.config.variant == 2:
             block = cast(Block, self.blocks[0])
@@ -164,8 +164,4 @@ class ABCNN(PairMatcher):
         else:
             pairs = matches(left, right)  # (B, Tq, Ta)
             weights = (total for total in (pairs.sum(2), pairs.sum(1)))
-        of_query, of_candidate = weights
-        return [
-            WordWeights("attention", "query", "text", of_query),
-            WordWeights("attention", "candidate", "text", of_candidate),
-        ]
+        return of_both("attention", *weights)

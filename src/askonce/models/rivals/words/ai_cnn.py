@@ -13,11 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_softmax
-from askonce.models.layers.interaction import TensorLayer
+from askonce.models.layers.interaction import LogOdds, TensorLayer
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
 
@@ -63,7 +62,6 @@ class AiCnn(PairMatcher):
         self.odds = LogOdds([2 * config.slices + self.feature_dim, config.dense], config.dropout)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """What the tensor layer needs of each segment."""
         segments = self.dropout(self.convolution(vectors).tanh())  # (B, T, C)
         parts = self.tensor.query_parts if side == "query" else self.tensor.candidate_parts
         return States(view, parts(segments))
@@ -85,11 +83,8 @@ class AiCnn(PairMatcher):
         return self.odds(asked, answered, features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         rows, columns = self.interactions(*sides)
         of_query = self.of_query(rows, sides[0].view.mask)
         of_candidate = self.of_candidate(columns, sides[1].view.mask)
-        return [
-            WordWeights("attention", "query", "text", of_query),
-            WordWeights("attention", "candidate", "text", of_candidate),
-        ]
+        return of_both("attention", of_query, of_candidate)

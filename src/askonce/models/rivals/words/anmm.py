@@ -67,8 +67,8 @@ class ANMM(PairMatcher):
         return self.output(torch.cat([value, features], dim=1)).squeeze(-1)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         return [
-            WordWeights("attention", "query", "text", sides[0]["attention"]),
-            WordWeights("match", "query", "text", self.word_values(*sides)),
+            WordWeights("attention", "query", sides[0]["attention"]),
+            WordWeights("match", "query", self.word_values(*sides)),
         ]

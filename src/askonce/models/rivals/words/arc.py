@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Side, States
 from askonce.models.layers.convolution import WindowConvolution
-from askonce.models.layers.dense import LogOdds
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import View
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.layers.functional import cosine, masked_softmax
 from askonce.models.layers.recurrent import BiLSTM
@@ -70,16 +70,11 @@ class AttentivePoolingMatcher(PairMatcher):
         return self.lift(cosine(*pooled), features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
-        of_query, of_candidate = self.attention(*sides)
-        return [
-            WordWeights("attention", "query", "text", of_query),
-            WordWeights("attention", "candidate", "text", of_candidate),
-        ]
+        return of_both("attention", *self.attention(*self.read_both(query, candidate)))
 
     def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
         """G (B, Tq, Ta): the match of each query word with each candidate word, -1 to 1."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         return self.attention.pairs(*sides).tanh()  # (B, Tq, Ta)
 
 

@@ -11,18 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers.dense import LogOdds
-from askonce.models.layers.functional import last_state, safe_norm
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
+from askonce.models.layers.functional import direction_ends, safe_norm
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
-
-
-def direction_ends(states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Where each direction ends: → at the last word, ← at the first; (B, H) each."""
-    forwards, backwards = states.chunk(2, dim=-1)  # (B, T, H) each
-    return last_state(forwards, lengths), backwards[:, 0]
 
 
 def word_cosines(own: Tensor, partner: Tensor) -> Tensor:
@@ -103,9 +97,8 @@ class BiMPM(PairMatcher):
         self.odds = LogOdds([4 * hidden + self.feature_dim, 2 * hidden], config.dropout)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """States of the context layer, and where each direction ends."""
         states = self.context(self.dropout(vectors), view.lengths)  # (B, T, 2H)
-        forwards, backwards = direction_ends(states, view.lengths)
+        forwards, backwards = direction_ends(states, view.lengths).chunk(2, dim=-1)  # (B, H) each
         return States(view, {"states": states}, {"forwards": forwards, "backwards": backwards})
 
     def aggregated(self, own: States, partner: States) -> Tensor:
@@ -118,7 +111,7 @@ class BiMPM(PairMatcher):
             *self.backwards(backwards, to_backwards, partner["backwards"], mask),
         ]
         read = self.aggregation(self.dropout(torch.cat(matches, dim=-1)), own.view.lengths)
-        return torch.cat(direction_ends(read, own.view.lengths), dim=-1)
+        return direction_ends(read, own.view.lengths)
 
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         asked, answered = self.aggregated(query, candidate), self.aggregated(candidate, query)
@@ -126,7 +119,7 @@ class BiMPM(PairMatcher):
 
     def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
         """Mean cosine of both directions for each two words; -1 on padding."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         halves = zip(*(side["states"].chunk(2, dim=-1) for side in sides), strict=True)
         cosines = sum((word_cosines(own, partner) for own, partner in halves), torch.zeros(()))
         real = sides[0].view.mask.unsqueeze(2) & sides[1].view.mask.unsqueeze(1)
@@ -134,7 +127,4 @@ class BiMPM(PairMatcher):
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         pairs = self.word_pairs(query, candidate)  # (B, Tq, Ta)
-        return [
-            WordWeights("best match", "query", "text", pairs.amax(2)),
-            WordWeights("best match", "candidate", "text", pairs.amax(1)),
-        ]
+        return of_both("best match", pairs.amax(2), pairs.amax(1))

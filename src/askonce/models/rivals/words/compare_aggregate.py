@@ -19,8 +19,7 @@ from askonce.models.base import EmbeddingInit, Side, States, WordWeights
 from askonce.models.layers.convolution import WindowConvolution
 from askonce.models.layers.distinct_words import DistinctWords, codes_of
 from askonce.models.layers.functional import masked_mean, masked_softmax, safe_norm
-from askonce.models.layers.word_table import WordTable
-from askonce.models.layers.words import Overlap
+from askonce.models.layers.words import Overlap, WordTable
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, TokenIds, View
 from askonce.text.vocabulary import UNK
@@ -65,7 +64,6 @@ class CompareAggregate(PairMatcher):
         return States(view, {"words": projected * view.mask.unsqueeze(-1)})
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        """Projected words, zero on padding."""
         return States(view, {"words": self.project(vectors) * view.mask.unsqueeze(-1)})
 
     def project(self, vectors: Tensor) -> Tensor:
@@ -162,16 +160,16 @@ class CompareAggregate(PairMatcher):
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Mean attention that each query word gets; strength of each candidate word's match."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         weights, attended = self.attend(*sides)
         strength = safe_norm(sides[1]["words"] * attended)  # (B, Ta)
         attention = masked_mean(weights, sides[1].view.mask)  # (B, Tq)
         return [
-            WordWeights("attention", "query", "text", attention),
-            WordWeights("strength of match", "candidate", "text", strength),
+            WordWeights("attention", "query", attention),
+            WordWeights("strength of match", "candidate", strength),
         ]
 
     def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
         """The attention of each candidate word to each query word, 0 to 1."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         return self.attend(*sides)[0].mT  # (B, Tq, Ta)

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.language_model import DirectionalLSTM, LanguageModelReader, ReaderConfig
-from askonce.models.layers.dense import LogOdds
 from askonce.models.layers.functional import masked_max, masked_mean, masked_softmax
+from askonce.models.layers.interaction import LogOdds
 from askonce.text.batch import Batch, View
 
 
@@ -86,19 +86,9 @@ class ELMo(LanguageModelReader):
         asked, answered = self.compared(query, candidate), self.compared(candidate, query)
         return self.odds(asked, answered, features)  # (B,)
 
-    def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
-        """How much each word of a query takes of each word of its candidate, 0 to 1."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
-        return self.alignment(*sides)  # (B, Tq, Ta)
-
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """Mean attention that each word gets from the partner's words."""
-        asked, answered = self.complete(
-            self.read(query, "query"), self.read(candidate, "candidate")
-        )
+        asked, answered = self.read_both(query, candidate)
         of_query = masked_mean(self.alignment(answered, asked), answered.view.mask)  # (B, Tq)
         of_candidate = masked_mean(self.alignment(asked, answered), asked.view.mask)  # (B, Ta)
-        return [
-            WordWeights("attention", "query", "text", of_query),
-            WordWeights("attention", "candidate", "text", of_candidate),
-        ]
+        return of_both("attention", of_query, of_candidate)

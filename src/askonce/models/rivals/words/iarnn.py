@@ -98,7 +98,7 @@ class IARNN(PairMatcher):
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """How much of each word of the candidate is let in: α, or the mean update gate."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         _, let_in = self.attended(*sides)
         kind = "update gate" if self.config.attention == "gate" else "attention"
-        return [WordWeights(kind, "candidate", "text", let_in)]
+        return [WordWeights(kind, "candidate", let_in)]

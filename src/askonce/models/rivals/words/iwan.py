@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
-from askonce.models.layers.dense import LogOdds
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.layers.functional import masked_mean, masked_softmax
+from askonce.models.layers.interaction import LogOdds
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import PairConfig, PairMatcher
 from askonce.text.batch import Batch, View
@@ -80,16 +80,5 @@ class IWAN(PairMatcher):
         return self.odds(asked, answered, features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
-        return [
-            WordWeights("attention", "query", "text", self.weights(*sides)),
-            WordWeights("attention", "candidate", "text", self.weights(*sides[::-1])),
-        ]
-
-    def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
-        """The alignment of each word of a query with those of its candidate, 0 to 1."""
-        asked, answered = self.complete(
-            self.read(query, "query"), self.read(candidate, "candidate")
-        )
-        pairs = asked["states"] @ answered["states"].mT
-        return masked_softmax(pairs, answered.view.mask.unsqueeze(1))  # (B, Tq, Ta)
+        sides = self.read_both(query, candidate)
+        return of_both("attention", self.weights(*sides), self.weights(*sides[::-1]))

@@ -83,5 +83,5 @@ class KvMemNN(PairMatcher):
         return self.lift((q * candidate["answer"]).sum(-1), features)  # (B,)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
-        return [WordWeights("attention", "candidate", "text", self.addressed(*sides)[1])]
+        sides = self.read_both(query, candidate)
+        return [WordWeights("attention", "candidate", self.addressed(*sides)[1])]

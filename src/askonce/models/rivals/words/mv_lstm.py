@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
-from askonce.models.base import EmbeddingInit, Side, States, WordWeights
+from askonce.models.base import EmbeddingInit, Side, States, WordWeights, of_both
 from askonce.models.layers.interaction import TensorLayer
 from askonce.models.layers.recurrent import BiLSTM
 from askonce.models.pair import PairConfig, PairMatcher
@@ -65,12 +65,9 @@ class MvLstm(PairMatcher):
 
     def word_pairs(self, query: Batch, candidate: Batch) -> Tensor:
         """The greatest match of each two words in any slice."""
-        sides = self.complete(self.read(query, "query"), self.read(candidate, "candidate"))
+        sides = self.read_both(query, candidate)
         return self.matches(*sides).amax(1)  # (B, Tq, Ta)
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         pairs = self.word_pairs(query, candidate)  # (B, Tq, Ta)
-        return [
-            WordWeights("best match", "query", "text", pairs.amax(2)),
-            WordWeights("best match", "candidate", "text", pairs.amax(1)),
-        ]
+        return of_both("best match", pairs.amax(2), pairs.amax(1))

@@ -14,11 +14,13 @@ from askonce.ranking.manifest import SENTENCE
 from askonce.teachers import STARTER
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training.archive.candidates.recipes import (
+    DISTIL,
     PRETRAINING,
     adapter_recipe,
     encoder_recipe,
+    student_recipe,
 )
-from askonce.training.archive.candidates.students import STUDENT, tune_student
+from askonce.training.archive.candidates.students import STUDENT, bend_of, copied
 from askonce.training.archive.candidates.task_training import (
     ADAPTER_SEEDS,
     ADAPTER_SIDES,
@@ -30,7 +32,10 @@ from askonce.training.archive.candidates.teaching import ArchiveTeacher, usual_w
 from askonce.training.archive.selection.held_out import EncodedPosts
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.checkpoint import Progress
-from askonce.training.fine_tuning import TrainedRanker, train
+from askonce.training.distillation.beside import BesideTeacher
+from askonce.training.distillation.student import Distillation
+from askonce.training.epochs import run_epochs
+from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit, train
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
@@ -42,7 +47,9 @@ if TYPE_CHECKING:
     from askonce.models.base import Matcher
 
 MIN_BODIES = 1000  # questions with a title and a body; fewer do not train a decoder
+ADAPTER_EPOCHS = 3  # of a student over the texts, from the teacher's space to that of an adapter
 ENCODER, ADAPTER, PRETRAINED = "encoder", "adapter", "pretrained"  # folders
+FIRST = "student-first"  # that of a student before the labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +94,17 @@ def train_student(run: TaskTraining, space: TrainedEncoder) -> TrainedEncoder | 
     if not all(dataset.splits.values()):
         return None
     run.say("training the student")
-    tuned = tune_student(
-        run.student,
-        space.adapter,
-        dataset,
-        run.folder / STUDENT,
-        lambda: run.clock.next(question_count(dataset)),
-        run.on_event,
-        run.seed,
-    )
+    adapter, teacher, count = space.adapter, run.student.teacher.teacher, question_count(dataset)
+    recipe = student_recipe(dataset.name, run.seed, adapter.config.sides if adapter else 1, count)
+    ranker, bend = copied(run.student.ranker, adapter, recipe), bend_of(adapter)
+    if adapter is not None:
+        config, first = replace(DISTIL, epochs=ADAPTER_EPOCHS), run.folder / FIRST
+        learner = Distillation(ranker, run.student.texts, config, first, run.seed, bend=bend)
+        run_epochs(learner, run.on_event, run.clock.next(count))
+        ranker = start_from(recipe, first)
+    beside = BesideTeacher(teacher, DISTIL.kl, DISTIL.cosine, recipe.train.scale, bend)
+    tuning = FineTuning(ranker, dataset, recipe, run.folder / STUDENT, beside=beside)
+    tuned = fit(tuning, run.on_event, run.clock.next(count))
     student = _encoder(run, STUDENT, tuned.ranker, tuned.progress)
     return replace(student, teacher=space.teacher, sides=space.sides, space_of=space.location)
 
@@ -118,45 +127,32 @@ def encode_posts(run: TaskTraining, task: ArchiveTask, encoder: TrainedEncoder) 
 def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[TrainedEncoder]:
     """Adapters over the teacher's vectors; for answers also one with a map for each side.
 
-    Each is the mean of several trainings.
+    Each is the mean of several trainings, in random orders from the same weights, while there is
+    time.
     """
     dataset = teacher.pools(run.encoder_data)
     if not all(dataset.splits.values()):
         return
-    lexicon = TeacherLexicon(teacher=teacher.teacher)
+    lexicon, count = TeacherLexicon(teacher=teacher.teacher), question_count(dataset)
+    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
     for sides in ADAPTER_SIDES[run.name]:
         folder = ADAPTER if sides == 1 else f"{ADAPTER}-{sides}"
-        trainings = _train_seeds(run, teacher, lexicon, dataset, sides, folder)
+        stop = run.clock.next(ADAPTER_SEEDS * count)
+        trainings: list[TrainedRanker] = []
+        run.say(f"training {folder}")
+        for seed in range(run.seed, run.seed + ADAPTER_SEEDS):
+            recipe = adapter_recipe(dataset.name, seed, teacher.teacher, sides, count)
+            ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
+            path = run.folder / f"{folder}-seed-{seed}"
+            trainings.append(train(ranker, dataset, recipe, path, run.on_event, stop=stop))
+            if stop():
+                break
         first = trainings[0].ranker
         # the teacher whose weights are loaded already
         mean = Ranker(first.name, _mean_weights(trainings), lexicon, first.card)
         mean.save(run.folder / folder)
         encoder = _encoder(run, folder, mean, trainings[0].progress)
         yield replace(encoder, teacher=teacher.name, sides=sides)
-
-
-def _train_seeds(
-    run: TaskTraining,
-    teacher: ArchiveTeacher,
-    lexicon: TeacherLexicon,
-    dataset: Dataset,
-    sides: int,
-    folder: str,
-) -> list[TrainedRanker]:
-    """An adapter trained in several random orders from the same weights, while there is time."""
-    count = question_count(dataset)
-    no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
-    stop = run.clock.next(ADAPTER_SEEDS * count)
-    trainings: list[TrainedRanker] = []
-    run.say(f"training {folder}")
-    for seed in range(run.seed, run.seed + ADAPTER_SEEDS):
-        recipe = adapter_recipe(dataset.name, seed, teacher.teacher, sides, count)
-        ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
-        path = run.folder / f"{folder}-seed-{seed}"
-        trainings.append(train(ranker, dataset, recipe, path, run.on_event, stop=stop))
-        if stop():
-            break
-    return trainings
 
 
 def _mean_weights(trainings: Sequence[TrainedRanker]) -> "Matcher":

@@ -89,7 +89,6 @@ def _train_pair_student(run: TaskTraining, recipe: Recipe) -> TrainedRanker | No
 
 
 def cost(ranker: Ranker, query: str, candidates: Sequence[Post]) -> float:
-    """Seconds of one core for ranking these candidates."""
     return min(core_seconds(lambda: ranker.rank(query, candidates)) for _ in range(5))
 
 

@@ -5,8 +5,8 @@ task it then moves into the space of the adapter that serves there and is tuned 
 it. The teacher's vectors stay part of the loss, so that both can share one index.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -20,28 +20,19 @@ from askonce.models.bag import Bag
 from askonce.models.base import Side
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
-from askonce.training.archive.candidates.recipes import DISTIL, student_recipe
+from askonce.training.archive.candidates.recipes import DISTIL
 from askonce.training.archive.candidates.teaching import ArchiveTeacher
 from askonce.training.archive.tasks.pools import ArchiveTask
-from askonce.training.distillation.beside import Bend, BesideTeacher, as_they_are
-from askonce.training.distillation.student import (
-    Distillation,
-    TeacherTexts,
-    first_words,
-    start_as,
-)
+from askonce.training.distillation.beside import Bend, as_they_are
+from askonce.training.distillation.student import Distillation, TeacherTexts, first_words, start_as
 from askonce.training.distillation.texts import read_beside, texts_of
 from askonce.training.epochs import Stop, run_epochs
 from askonce.training.events import OnEvent
-from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit
-from askonce.training.prepare import start_from
 from askonce.training.recipe import Recipe
-from askonce.types import Dataset, Post
+from askonce.types import Post
 
 STUDENT = "student"  # its folder
-FIRST = "student-first"  # that of a task's student before the labels
 MIN_TEXTS = 50  # that the teacher must have read
-ADAPTER_EPOCHS = 3  # over the texts, from the teacher's space to that of an adapter
 MIN_COUNT = 2  # of a word
 
 
@@ -112,34 +103,6 @@ def _untrained(teacher: ArchiveTeacher, lexicon: Lexicon, texts: TeacherTexts, s
     return ranker
 
 
-def tune_student(
-    student: ArchiveStudent,
-    adapter: Adapter | None,
-    dataset: Dataset,
-    folder: Path,
-    stop: Callable[[], Stop],  # for each of two trainings
-    on_event: OnEvent,
-    seed: int,
-) -> TrainedRanker:
-    """A student of one task, in the space of an adapter or of the teacher as it comes."""
-    bend = bend_of(adapter)
-    recipe = student_recipe(
-        dataset.name, seed, adapter.config.sides if adapter else 1, len(dataset.role("train"))
-    )
-    ranker = _copy(student.ranker, adapter, recipe)
-    if adapter is not None:
-        config = replace(DISTIL, epochs=ADAPTER_EPOCHS)
-        first = folder.with_name(FIRST)
-        learner = Distillation(ranker, student.texts, config, first, seed, bend=bend)
-        run_epochs(learner, on_event, stop())
-        ranker = start_from(recipe, first)
-    beside = BesideTeacher(
-        student.teacher.teacher, DISTIL.kl, DISTIL.cosine, recipe.train.scale, bend
-    )
-    tuning = FineTuning(ranker, dataset, recipe, folder, beside=beside)
-    return fit(tuning, on_event, stop())
-
-
 def bend_of(adapter: Adapter | None) -> Bend:
     if adapter is None:
         return as_they_are
@@ -153,7 +116,7 @@ def bend_of(adapter: Adapter | None) -> Bend:
     return bend
 
 
-def _copy(ranker: Ranker, adapter: Adapter | None, recipe: Recipe) -> Ranker:
+def copied(ranker: Ranker, adapter: Adapter | None, recipe: Recipe) -> Ranker:
     """A student with the words of another, whose maps start as the linear part of the adapter."""
     weights = ranker.model.state_dict()
     words = weights["words.weight"].numpy()

@@ -42,6 +42,9 @@ class Calibrated:
     close: float = CLOSE
     quality: Mapping[str, float] | None = None
 
+    def figures(self) -> dict[str, dict[str, Mapping[str, float]]]:
+        return {"probability": {"test": self.quality}} if self.quality else {}
+
 
 def calibrate(task: ArchiveTask, splits: Splits, selected: Selected) -> Calibrated:
     """The calibration and the floor fitted on dev, and how good they are on test.

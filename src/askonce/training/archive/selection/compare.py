@@ -81,10 +81,7 @@ class Selected:
 def select_bm25(splits: Splits) -> Selected:
     """BM25 alone, which serves until something gains on it."""
     bm25 = Serving()
-    candidates = {
-        name: split.find(split.pipeline(bm25), split.queries) for name, split in splits.items()
-    }
-    served = _measure(splits, bm25.fusion, candidates)
+    served = _measure(splits, bm25.fusion, _find(splits, bm25))
     return Selected(served, {"bm25": served})
 
 
@@ -152,11 +149,7 @@ def while_typing(splits: Splits, selected: Selected, fast: KeyEncoder) -> Measur
     weights = {name: w for name, w in selected.served.fusion.weights.items() if name != PAIR}
     fusion = Fusion(selected.served.fusion.how, weights)
     serving = Serving(how=fusion.how, weights=weights)
-    candidates = {
-        name: split.find(split.pipeline(serving, mixed), split.queries)
-        for name, split in splits.items()
-    }
-    return _measure(splits, fusion, candidates)
+    return _measure(splits, fusion, _find(splits, serving, mixed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +177,7 @@ def _systems(tried: Mapping[str, _Tried], selected: EncodedPosts | None) -> dict
 def _try_encoder(
     splits: Splits, before: "Selected | _Tried", encoder: EncodedPosts, proxy: bool = False
 ) -> _Tried:
-    serving = Serving(weights={BM25: 1.0, VECTORS: 1.0})
-    candidates = {
-        name: split.find(split.pipeline(serving, encoder), split.queries)
-        for name, split in splits.items()
-    }
+    candidates = _find(splits, Serving(weights={BM25: 1.0, VECTORS: 1.0}), encoder)
     alone = Fusion(weights={VECTORS: 1.0})
     both = [Fusion(how, {BM25: 1.0, VECTORS: weight}) for how in HOW for weight in WEIGHTS]
     dev = splits["dev"].queries
@@ -208,12 +197,7 @@ def _try_encoder(
 
 def _gains(queries: Sequence[LabelledQuery], new: Measured, base: Measured) -> bool:
     """Whether one order gains on another, on dev."""
-    right = [query.right_ids for query in queries]
-    values, before = (
-        np.array(list(map(average_precision, one.rankings["dev"], right)))  # (Q,)
-        for one in (new, base)
-    )
-    return gains(values, before)
+    return gains(*(precisions(queries, one.rankings["dev"]) for one in (new, base)))
 
 
 def longest_list(dev: HeldOut, first: Selected) -> tuple[str, list[Post]]:
@@ -244,6 +228,16 @@ def select_pair(splits: Splits, first: Selected, pair: Ranker) -> Selected:
     return replace(with_pair, served=_measure(splits, fusion, candidates), systems=systems)
 
 
+def _find(
+    splits: Splits, serving: Serving, encoder: EncodedPosts | None = None
+) -> dict[str, list[Candidates]]:
+    """The candidates of each question of each split."""
+    return {
+        name: split.find(split.pipeline(serving, encoder), split.queries)
+        for name, split in splits.items()
+    }
+
+
 def _measure(
     splits: Splits, fusion: Fusion, candidates: Mapping[str, Sequence[Candidates]]
 ) -> Measured:
@@ -259,14 +253,14 @@ def select(
     fusions: Iterable[Fusion],
 ) -> tuple[Fusion, bool]:
     """The fusion with the highest MAP, and whether it gains on the order that serves without it."""
-    right = [query.right_ids for query in queries]
-
-    def precision(rankings: Iterable[Ranked]) -> np.ndarray:
-        return np.array(list(map(average_precision, rankings, right)))  # (Q,)
-
-    tried = [(fusion, precision(map(fusion.join, candidates))) for fusion in fusions]
+    tried = [(one, precisions(queries, map(one.join, candidates))) for one in fusions]
     best, values = max(tried, key=lambda one: one[1].mean())
-    return best, gains(values, precision(base))
+    return best, gains(values, precisions(queries, base))
+
+
+def precisions(queries: Sequence[LabelledQuery], rankings: Iterable[Ranked]) -> np.ndarray:
+    pairs = zip(queries, rankings, strict=True)
+    return np.array([average_precision(ranked, query.right_ids) for query, ranked in pairs])  # (Q,)
 
 
 def average_precision(ranked: Ranked, right: Set[str]) -> float:
@@ -276,11 +270,7 @@ def average_precision(ranked: Ranked, right: Set[str]) -> float:
 
 
 def _interval(split: HeldOut, rankings: Sequence[Ranked]) -> tuple[float, float]:
-    values = [
-        average_precision(ranked, query.right_ids)
-        for query, ranked in zip(split.queries, rankings, strict=True)
-    ]
-    interval = bootstrap_interval(values, samples=BOOTSTRAP)
+    interval = bootstrap_interval(precisions(split.queries, rankings), samples=BOOTSTRAP)
     return round(interval.low, 4), round(interval.high, 4)
 
 

@@ -4,8 +4,6 @@ import sys
 from dataclasses import replace
 from itertools import chain
 
-import numpy as np
-
 from askonce.archive.open import open_archive
 from askonce.key_encoders import SentenceKeys
 from askonce.ranking.calibration import Evidence, ShownList, fit_calibration, gather_evidence
@@ -13,7 +11,7 @@ from askonce.ranking.fusion import Fusion
 from askonce.ranking.manifest import Serving
 from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers import MINILM, STARTER
-from askonce.training.archive.selection.compare import WEIGHTS, average_precision
+from askonce.training.archive.selection.compare import WEIGHTS, precisions
 from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels
 from askonce.training.archive.tasks.pools import ArchiveTask, question_task
@@ -48,9 +46,7 @@ def _best_weight(task: ArchiveTask, held_out: HeldOut, encoder: EncodedPosts) ->
 
     def precision(weight: float) -> float:
         fusion = Fusion(weights={BM25: 1.0, VECTORS: weight})
-        ranked = (fusion.join(one) for one in candidates)
-        pairs = zip(ranked, queries, strict=True)
-        return float(np.mean([average_precision(one, query.right_ids) for one, query in pairs]))
+        return float(precisions(queries, map(fusion.join, candidates)).mean())
 
     return max(WEIGHTS, key=precision)
 

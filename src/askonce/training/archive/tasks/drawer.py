@@ -17,8 +17,6 @@ NEAR, SIZE = 50, 100  # of a dev or test pool: results of BM25, and candidates i
 
 @dataclass
 class Drawer:
-    """Draws pools from the posts added so far."""
-
     seed: int
     given: bool = False  # labelled posts are in every pool, even if BM25 misses them
     _posts: list[Post] = field(default_factory=list)
