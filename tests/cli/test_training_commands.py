@@ -120,6 +120,7 @@ def test_pretrain_and_start_from_it(askonce, workspace, tmp_path):
     [
         (("train-recipe", "hyperqa.toml"), "--data names the folder"),
         (("train-recipe", "nowhere.toml", "--data", "."), "nowhere.toml: expected a TOML file"),
+        (("train-recipe", "wikiqa/hyperq", "--data", "."), "did you mean 'wikiqa/hyperqa'"),
         (
             ("train-recipe", "hyperqa.toml", "--data", ".", "--set", "model.dims=3"),
             "did you mean 'dim'",

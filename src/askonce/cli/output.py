@@ -43,4 +43,10 @@ def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - 
 
 
 def first_line(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0]
+    """The first line of a docstring, with names in single backquotes."""
+    return (text or "").strip().partition("\n")[0].replace("``", "`")
+
+
+def number_of(count: int, noun: str) -> str:
+    """A count with its noun: 1 answer, 2,000 answers."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -26,7 +26,8 @@ def bar(first: str, *columns: str) -> "Iterator[tuple[Console, Callable[..., Non
 
     console, text = Console(stderr=True, highlight=False), "{task.description}"
     made = [getattr(progress, f"{name}Column")() for name in columns]
-    with progress.Progress(text, *made, console=console, transient=True) as shown:
+    off = not console.is_terminal  # where it would leave an empty line
+    with progress.Progress(text, *made, console=console, transient=True, disable=off) as shown:
         yield console, partial(shown.update, shown.add_task(first, total=None))
 
 

@@ -21,6 +21,8 @@ BINS = 10
 RIDGE = 0.1  # penalty on slopes
 LINE_CHARACTERS = 2_000_000  # of titles and questions whose words are known, about 30 MB
 CLAIMS_RIGHT = 0.5  # least share of claims that are right, where unmarked duplicates count as wrong
+SURE = 0.8  # probability that at least so many are right, given how few questions dev has
+RESAMPLED = 1000  # times that the questions of dev are weighted anew to find it
 FALSE_CLAIMS = 0.05  # greatest share of questions without a marked duplicate that are claimed
 ALWAYS_CLOSE = 0.95  # share of questions of the archive's kind that get results without a request
 FLOORS = np.arange(5, 91) / 100  # the last serves where none is good enough
@@ -188,9 +190,10 @@ def fit_floors(
     """The least probabilities at which a question is claimed to be the same, and is shown at all.
 
     The most probable candidates from there on are right in ``CLAIMS_RIGHT`` of all lists with such
-    candidates, each by its weight, and at most ``FALSE_CLAIMS`` of the questions without a marked
-    duplicate are claimed to have one. Unmarked copies are left out: they may be duplicates.
-    ``ALWAYS_CLOSE`` of the questions have a candidate that is shown.
+    candidates, each by its weight, as ``_surely_right`` says, and at most ``FALSE_CLAIMS`` of the
+    questions without a marked duplicate are claimed to have one. Both hold from the floor up to the
+    highest one where they hold: the lowest of all would be a lucky one. Unmarked copies are left
+    out: they may be duplicates. ``ALWAYS_CLOSE`` of the questions have a candidate that is shown.
 
     With few marks, ``known_from`` is the probability from which on claims are taken to be right;
     then only the questions without a mark count.
@@ -207,13 +210,33 @@ def fit_floors(
     weight = np.array([shown.weight for shown in lists])  # (L,)
     unmarked = np.array([not shown.right for shown in lists])  # (L,)
     close = float(np.quantile(np.maximum(right, wrong), 1 - ALWAYS_CLOSE))
-    for floor in FLOORS[known_from <= FLOORS]:
-        claimed = np.maximum(right, wrong) >= floor  # (L,)
-        precise = weight[claimed & (right >= wrong)].sum() >= CLAIMS_RIGHT * weight[claimed].sum()
-        few_false = (claimed & unmarked).sum() <= FALSE_CLAIMS * unmarked.sum()
-        if few_false and (known_from or (claimed.any() and precise)):
-            return float(floor), close
-    return float(FLOORS[-1]), close
+    floors = FLOORS[known_from <= FLOORS]  # (F,)
+    claimed = np.maximum(right, wrong) >= floors[:, None]  # (F, L)
+    good = (claimed & unmarked).sum(1) <= FALSE_CLAIMS * unmarked.sum()  # (F,)
+    if known_from:
+        return float(floors[good][0] if good.any() else floors[-1]), close
+    good &= _surely_right(claimed, right >= wrong, weight, unmarked) >= CLAIMS_RIGHT
+    if not good.any():
+        return float(floors[-1]), close
+    highest = np.flatnonzero(good)[-1]
+    bad_below = np.flatnonzero(~good[:highest])
+    return float(floors[bad_below[-1] + 1 if len(bad_below) else 0]), close
+
+
+def _surely_right(
+    claimed: np.ndarray, right: np.ndarray, weight: np.ndarray, unmarked: np.ndarray
+) -> np.ndarray:
+    """The share of right claims that is reached with the probability ``SURE``, at each floor (F,).
+
+    By a Bayesian bootstrap over the questions (Rubin, 1981). It knows only what dev shows, and a
+    few questions may show no false claim where each stands for many: half of one is added.
+    """
+    draws = np.random.default_rng(1)
+    shares = weight * draws.exponential(size=(RESAMPLED, len(weight)))  # (R, L)
+    one = weight[unmarked].mean() if unmarked.any() else 1.0
+    unseen = one * draws.gamma(0.5, size=(RESAMPLED, 1))  # (R, 1)
+    precision = shares @ (claimed & right).T / (shares @ claimed.T + unseen)  # (R, F)
+    return np.asarray(np.quantile(precision, 1 - SURE, axis=0))
 
 
 def judge_calibration(calibration: Calibration, evidence: Evidence) -> dict[str, float]:

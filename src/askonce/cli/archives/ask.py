@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from askonce.engine import RankedAnswer, SimilarQuestion
 
 ANSWER_CHARS = 300  # of an answer on the screen
+INDENT = 10  # of the text of an answer
 # fields of a hit that are only shown over HTTP
 HTTP_ONLY = {"excerpt", "tags", "created", "html"}
 
@@ -53,7 +54,6 @@ def as_json(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> 
 
 
 def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> None:
-    from rich.padding import Padding
     from rich.text import Text
 
     out = console()
@@ -80,7 +80,8 @@ def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> Non
         text = " ".join(answer.post.body.split())
         if len(text) > ANSWER_CHARS:
             text = text[:ANSWER_CHARS].rsplit(" ", 1)[0] + " …"
-        out.print(Padding(Text(text), (0, 0, 0, 10)))
+        for line in Text(text).wrap(out, out.width - INDENT):
+            out.print(" " * INDENT + line.plain.rstrip(), markup=False)
 
 
 def _verdict(similar: "list[SimilarQuestion]") -> str | None:

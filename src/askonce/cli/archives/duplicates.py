@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder, is_stdout
-from askonce.cli.output import write_json
+from askonce.cli.output import number_of, write_json
 
 if TYPE_CHECKING:
     from askonce.engine.duplicates import FoundDuplicate
@@ -41,6 +41,7 @@ def duplicates(
     from askonce.engine import Engine
     from askonce.engine.duplicates import find_duplicates
 
+    console = Console(stderr=True)
     with Engine.open(archive, index=index, folder=folder) as engine:
         total = engine.archive.counts()["questions"]
         posts: Iterator[Post] = engine.archive.iterate("question")
@@ -50,7 +51,8 @@ def duplicates(
             find_duplicates(engine, posts, least),
             "comparing questions",
             total,
-            console=Console(stderr=True),
+            console=console,
+            disable=not console.is_terminal,
             transient=True,
         )
         likely = [pair for pair in pairs if pair is not None]
@@ -60,10 +62,9 @@ def duplicates(
         write_json([dict(zip(HEADER, _row(pair), strict=True)) for pair in shown], out)
     else:
         _write(shown, out)
-    counted = (
-        f"{len(shown):,} of {len(likely):,}" if len(shown) < len(likely) else f"{len(likely):,}"
-    )
-    typer.echo(f"{counted} likely duplicates among {total:,} questions", err=True)
+    first = f"{len(shown):,} of " if len(shown) < len(likely) else ""
+    counted = number_of(len(likely), "likely duplicate")
+    typer.echo(f"{first}{counted} among {number_of(total, 'question')}", err=True)
 
 
 def _write(pairs: "list[FoundDuplicate]", out: Path | None) -> None:

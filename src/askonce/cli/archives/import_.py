@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from askonce.cli.options import JsonFlag, MappingFile, is_stdout
-from askonce.cli.output import console, write_json
+from askonce.cli.output import console, number_of, write_json
 from askonce.cli.progress import bar, progress
 from askonce.errors import AskonceError, ConfigError
 
@@ -148,7 +148,7 @@ def _progress(source: "Source") -> Iterator[Callable[["Summary"], None]]:
 
 def _show(into: str, summary: "Summary", seconds: float) -> None:
     posts = ", ".join(f"{getattr(summary, what):,} {what}" for what in ("added", "changed"))
-    links = f"{summary.links:,} links"
+    links = number_of(summary.links, "link")
     if summary.unknown_links:
         links += f" ({summary.unknown_links:,} more to unknown questions)"
     if summary.circular_links:
@@ -156,7 +156,8 @@ def _show(into: str, summary: "Summary", seconds: float) -> None:
     counts = f"{posts}, {summary.unchanged:,} unchanged; {links}"
     console().print(f"{into}: {counts}; {seconds:.1f} s", markup=False)
     if summary.damaged:
-        typer.echo(f"{summary.damaged:,} damaged records were skipped:", err=True)
+        skipped = number_of(summary.damaged, "damaged record")
+        typer.echo(f"skipped {skipped}:", err=True)
         for example in summary.examples[:SHOWN]:
             typer.echo(f"  {example}", err=True)
 
@@ -183,7 +184,8 @@ def export(
         raise ConfigError(f"--out -: {form} is a folder; stdout takes jsonl")
     opened = open_archive(archive)
     counts = opened.counts()
-    wrote = f"wrote {counts['questions']:,} questions and {counts['answers']:,} answers"
+    parts = [number_of(counts[f"{noun}s"], noun) for noun in ("question", "answer")]
+    wrote = f"wrote {' and '.join(parts)}"
     if is_stdout(out):
         sys.stdout.writelines(json_lines(opened))
         sys.stdout.flush()

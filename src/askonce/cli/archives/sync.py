@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from askonce.cli.options import JsonFlag, MappingFile
-from askonce.cli.output import console, write_json
+from askonce.cli.output import console, number_of, write_json
 from askonce.cli.progress import progress
 from askonce.errors import AskonceError, ConfigError
 
@@ -113,13 +113,14 @@ def _show(summary: "SyncSummary", json: bool) -> None:
         return
     text = (
         f"{summary.added:,} added, {summary.changed:,} changed, {summary.unchanged:,} unchanged, "
-        f"{summary.deleted:,} deleted; {summary.links:,} links"
+        f"{summary.deleted:,} deleted; {number_of(summary.links, 'link')}"
     )
     if summary.waiting:
         text += f"; {summary.waiting:,} answers or links without their question"
     console().print(text, markup=False)
     if summary.damaged:
         reason = "; deletions wait until all can be read" if summary.full else ""
-        typer.echo(f"{summary.damaged:,} damaged records were skipped{reason}:", err=True)
+        skipped = number_of(summary.damaged, "damaged record")
+        typer.echo(f"skipped {skipped}{reason}:", err=True)
         for example in summary.examples[:5]:
             typer.echo(f"  {example}", err=True)

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from askonce.errors import ConfigError
+from askonce.registry import nearest
+
 if TYPE_CHECKING:
     from askonce.types import Dataset
 
@@ -38,5 +41,13 @@ def packaged_recipes() -> Path:
 
 def packaged_recipe(path: Path) -> Path:
     """The recipe at a path or, if nothing is there, the package's recipe of that name."""
-    named = packaged_recipes() / path.with_suffix(".toml")
-    return named if not path.exists() and not path.is_absolute() and named.is_file() else path
+    folder, name = packaged_recipes(), path.as_posix()
+    named = folder / path.with_suffix(".toml")
+    if path.exists() or path.is_absolute():
+        return path
+    if named.is_file():
+        return named
+    if "/" in name and path.suffix != ".toml":  # else a file, or a model
+        names = [x.relative_to(folder).with_suffix("").as_posix() for x in folder.glob("*/*.toml")]
+        raise ConfigError(f"no recipe {name!r}; {nearest(name, names)}")
+    return path
