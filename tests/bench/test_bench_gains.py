@@ -88,6 +88,14 @@ def test_the_fast_row_may_be_hyperqa_fused_with_bm25(store):
     assert gain.served.row == "adapter"  # `askonce train` does not try it
 
 
+def test_an_earlier_table_keeps_lines_of_data_that_the_store_lacks(store):
+    kept = ["| wikiqa, P@1 | kept |", "| travel, MAP | kept |"]
+    earlier = "\n".join(["| data |", "| --- |", "| wikiqa, MAP | old |", *kept])
+    first, *others = markdown(all_gains(store, ()), earlier).splitlines()[2:]
+    assert first.startswith("| wikiqa, MAP |") and "old" not in first
+    assert others == kept
+
+
 def test_speeds_and_pictures(store):
     speeds = {"posts": {"count": 100}}
     speeds |= {

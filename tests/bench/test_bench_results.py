@@ -206,19 +206,23 @@ def test_a_plot_names_its_dots():
 
 
 def test_an_earlier_summary_keeps_rows_that_the_store_lacks():
-    def entry(dataset, protocol, model, mean):
+    def entry(dataset, protocol, model, mean, seeds=1):
         return {
             "dataset": dataset, "protocol": protocol, "split": "test", "model": model,
-            "metric": "MAP", "mean": mean,
+            "metric": "MAP", "mean": mean, "seeds": seeds,
         }  # fmt: skip
 
     earlier = [entry("trecqa", "trec", "bm25", 0.1), entry("trecqa", "trec", "ctrn", 0.2)]
     earlier += [entry("trecqa", "trec", "bm25+ctrn", 0.3)]  # of another BM25
+    earlier += [entry("trecqa", "trec", "qrnn", 0.5, 3), entry("trecqa", "trec", "bow", 0.6, 3)]
     new = [entry("trecqa", "clean", "bm25", 0.3), entry("trecqa", "trec", "bm25", 0.4)]
+    new += [entry("trecqa", "trec", "qrnn", 0.7, 1), entry("trecqa", "trec", "bow", 0.8, 3)]
     merged = with_earlier([*new, entry("beir", "trec", "bm25", 0.5)], earlier)
     assert [(e["dataset"], e["protocol"], e["model"], e["mean"]) for e in merged] == [
         ("beir", "trec", "bm25", 0.5),
         ("trecqa", "trec", "bm25", 0.4),
         ("trecqa", "trec", "ctrn", 0.2),
+        ("trecqa", "trec", "qrnn", 0.5),  # of three seeds, now one
+        ("trecqa", "trec", "bow", 0.8),
         ("trecqa", "clean", "bm25", 0.3),
     ]

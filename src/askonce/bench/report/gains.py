@@ -75,12 +75,21 @@ class Gain:
 
 
 def gain_table(lines: Sequence[Gain]) -> Table:
-    return Table(TITLE, ABOUT, HEADER, [line.cells() for line in lines])
+    return Table(TITLE, ABOUT, HEADER, _cells(lines))
 
 
-def markdown(lines: Sequence[Gain]) -> str:
-    rows = [HEADER, ["---"] * len(HEADER), *(line.cells() for line in lines)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def markdown(lines: Sequence[Gain], earlier: str = "") -> str:
+    """The table; lines of an earlier one stay where nothing is known of their data now."""
+    header, rule, *rows = (
+        f"| {' | '.join(row)} |" for row in (HEADER, ["---"] * len(HEADER), *_cells(lines))
+    )
+    known = {line.data for line in lines}
+    others = [row for row in earlier.splitlines()[2:] if row.split(" | ")[0][2:] not in known]
+    return "\n".join([header, rule, *rows, *others])
+
+
+def _cells(lines: Sequence[Gain]) -> list[list[str]]:
+    return [line.cells() for line in lines]
 
 
 def all_gains(store: Store, archives: Sequence[Path]) -> list[Gain]:

@@ -214,7 +214,8 @@ def with_earlier(
 ) -> list[dict[str, Any]]:
     """These entries and those of an earlier summary whose rows are not among them.
 
-    Earlier fusions of a row that has other figures now are left out: they fused another ranker.
+    An earlier row over more seeds is kept in place of the one here. Earlier fusions of a row that
+    has other figures now are left out: they fused another ranker.
     """
 
     def key(entry: Mapping[str, Any], model: str) -> tuple[str, ...]:
@@ -222,7 +223,12 @@ def with_earlier(
         return (*(entry[name] for name in names), model)
 
     before = {key(entry, entry["model"]): entry for entry in earlier}
-    now = {key(entry, entry["model"]): entry for entry in entries}
+    now = {
+        name: entry
+        for entry in entries
+        if (name := key(entry, entry["model"])) not in before
+        or entry["seeds"] >= before[name]["seeds"]
+    }
 
     def changed(entry: Mapping[str, Any], part: str) -> bool:
         name = key(entry, part)

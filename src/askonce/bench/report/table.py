@@ -76,13 +76,23 @@ def short_table(entries: Iterable[Mapping[str, Any]]) -> str:
 def put_between_marks(table: str, path: Path, name: str = "results") -> None:
     """Replace what stands between the two marks of a file."""
     first, last = marks(name)
-    text = path.read_text("utf-8")
-    before, begin, rest = text.partition(first)
-    _, end, after = rest.partition(last)
+    before, _, after = _around_marks(path, name)
+    path.write_text(f"{before}{first}\n{table}\n{last}{after}", "utf-8")
+
+
+def between_marks(path: Path, name: str) -> str:
+    """What stands between the two marks of a file."""
+    return _around_marks(path, name)[1].strip("\n")
+
+
+def _around_marks(path: Path, name: str) -> tuple[str, str, str]:
+    first, last = marks(name)
+    before, begin, rest = path.read_text("utf-8").partition(first)
+    between, end, after = rest.partition(last)
     if not begin or not end:
         missing = f"{first} and {last}"
         raise AskonceError(f"{str(path)!r} has no lines {missing} to put the table between")
-    path.write_text(f"{before}{first}\n{table}\n{last}{after}", "utf-8")
+    return before, between, after
 
 
 def _cells(table: ResultTable, result: Result) -> list[Cell]:

@@ -116,7 +116,11 @@ def report(
         Path | None, Option(help="Update the short table between the marks in this file.")
     ] = None,
     earlier: Annotated[
-        Path | None, Option(help="NAME.json of other stores: NAME.json and --readme keep its rows.")
+        Path | None,
+        Option(
+            help="NAME.json of other stores: NAME.json and --readme keep rows of theirs that "
+            "this store lacks or has with fewer seeds, and lines of the table of gains."
+        ),
     ] = None,
     archive: Annotated[
         list[Path] | None, Option(help="A trained archive to add to the table of gains.")
@@ -147,7 +151,7 @@ def report(
     entries = with_earlier(entries, json_value(earlier) if earlier else [])
     _write_figures(opened, entries, written[".json"])
     if readme is not None:
-        _write_readme(readme, short_table(entries), gains)
+        _write_readme(readme, short_table(entries), gains, earlier is not None)
     if json:
         write_json(records(tables(opened)))
     elif not (any(written.values()) or readme) or any(map(is_stdout, out or [])):
@@ -176,14 +180,15 @@ def _write_figures(
         write_json(histories(store) if path.stem.endswith("curves") else entries, path)
 
 
-def _write_readme(path: Path, results: str, gains: "Sequence[Gain]") -> None:
+def _write_readme(path: Path, results: str, gains: "Sequence[Gain]", keep: bool) -> None:
     """The short table; what you get, where the file has marks for it."""
     from askonce.bench.report.gains import markdown
-    from askonce.bench.report.table import put_between_marks
+    from askonce.bench.report.table import between_marks, put_between_marks
 
     put_between_marks(results, path)
     if "<!-- gains -->" in path.read_text("utf-8"):
-        put_between_marks(markdown(gains), path, "gains")
+        earlier = between_marks(path, "gains") if keep else ""
+        put_between_marks(markdown(gains, earlier), path, "gains")
 
 
 def _write_pages(
