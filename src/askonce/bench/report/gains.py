@@ -83,9 +83,8 @@ def markdown(lines: Sequence[Gain], earlier: str = "") -> str:
     header, rule, *rows = (
         f"| {' | '.join(row)} |" for row in (HEADER, ["---"] * len(HEADER), *_cells(lines))
     )
-    known = {line.data for line in lines}
-    others = [row for row in earlier.splitlines()[2:] if row.split(" | ")[0][2:] not in known]
-    return "\n".join([header, rule, *rows, *others])
+    by_data = {row.split(" | ")[0]: row for row in [*earlier.splitlines()[2:], *rows]}
+    return "\n".join([header, rule, *by_data.values()])
 
 
 def _cells(lines: Sequence[Gain]) -> list[list[str]]:
