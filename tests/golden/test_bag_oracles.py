@@ -1,6 +1,7 @@
 """Bag: vectors and scores against a few lines of numpy."""
 
 import numpy as np
+import pytest
 import torch
 
 from askonce.models.bag import Bag
@@ -8,6 +9,7 @@ from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
 from askonce.types import Post
 
+BEND = ("linear.weight", "inner.weight", "inner.bias", "outer.weight")  # of a residual layer
 TEXTS = ["brakes squeal when wet", "wet brakes", "a chain that jumps", "the chain squeals"]
 
 
@@ -16,8 +18,9 @@ def ranker(**options: object) -> Ranker:
     vectors = np.random.default_rng(1).normal(size=(len(lexicon.vocabulary), 5)).astype(np.float32)
     made = Ranker.create("bag", lexicon, vectors, options)
     with torch.no_grad():
-        for linear in made.model.maps:
-            linear.weight.add_(0.3 * torch.randn(5, 5, generator=torch.Generator().manual_seed(2)))
+        for weight in made.model.maps.parameters():
+            noise = torch.randn(weight.shape, generator=torch.Generator().manual_seed(2))
+            weight.add_(0.3 * noise)
     return Ranker("bag", made.model, lexicon)
 
 
@@ -33,11 +36,16 @@ def by_hand(made: Ranker, text: str, side: int = 0) -> np.ndarray:
             total += np.log(1 + len(TEXTS) / frequency) * weights["words.weight"][row]
     if f"maps.{side}.weight" in weights:
         total = weights[f"maps.{side}.weight"] @ total
+    if f"maps.{side}.inner.weight" in weights:
+        bend = {name: weights[f"maps.{side}.{name}"] for name in BEND}
+        unit = total / max(np.linalg.norm(total), 1e-12)
+        inner = np.maximum(bend["inner.weight"] @ unit + bend["inner.bias"], 0)
+        total = bend["linear.weight"] @ unit + bend["outer.weight"] @ inner
     return total / max(np.linalg.norm(total), 1e-12)
 
 
 def test_vectors_are_weighted_sums():
-    for options in ({}, {"map": False}, {"sides": 2}):
+    for options in ({}, {"map": False}, {"sides": 2}, {"sides": 2, "hidden": 7}):
         made = ranker(**options)
         side = made.model.config.sides - 1
         for text in [*TEXTS, "brakes brakes unicorn", "unicorn", ""]:
@@ -46,8 +54,9 @@ def test_vectors_are_weighted_sums():
             np.testing.assert_allclose(made.encode_document(text), expected, atol=1e-6)
 
 
-def test_the_table_equals_the_model_that_was_trained():
-    made = ranker(sides=2)
+@pytest.mark.parametrize("hidden", [0, 7])
+def test_the_table_equals_the_model_that_was_trained(hidden):
+    made = ranker(sides=2, hidden=hidden)
     batch = made.lexicon.batch([Post("a", title=TEXTS[0], body="unicorn"), Post("b")])
     model: Bag = made.model
     with torch.no_grad():
@@ -66,3 +75,13 @@ def test_inspect_gives_the_size_of_each_words_part():
     row = made.lexicon.vocabulary.words.index("brakes")
     size = made.model.weights[row] * made.model.words.weight[row].norm()
     np.testing.assert_allclose(shown.weights, [size.item(), 0], rtol=1e-5)
+
+
+def test_a_map_can_follow_another():
+    made = ranker(hidden=7)
+    bend, last = made.model.maps[0], torch.nn.Linear(5, 5, bias=False)
+    vectors = torch.randn(3, 5)
+    with torch.no_grad():
+        expected = last(bend(vectors))
+        bend.follow(last)
+        torch.testing.assert_close(bend(vectors), expected)

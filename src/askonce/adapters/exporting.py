@@ -14,6 +14,7 @@ from askonce.ranker import Ranker
 from askonce.ranking.manifest import SENTENCE, current, read_manifest
 from askonce.teachers import STARTER, CachedTeacher, load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.text.lexicon import Lexicon
 from askonce.types import TaskName
 
 try:
@@ -102,8 +103,8 @@ def _of_ranker(folder: Path) -> Modules:
     ranker = Ranker.load(folder)
     model, lexicon = ranker.model, ranker.lexicon
     if isinstance(model, Bag):
-        tables = [[table, Normalize()] for table in static_embeddings(model, lexicon)]
-        return f"student of {len(lexicon.vocabulary):,} words", [], tables
+        sides = [[*layers, Normalize()] for layers in _student_layers(model, lexicon)]
+        return f"student of {len(lexicon.vocabulary):,} words", [], sides
     if not isinstance(model, Adapter) or not isinstance(lexicon, TeacherLexicon):
         raise AskonceError(
             f"{str(folder)!r} holds a {ranker.name!r}; only teachers, adapters and students can be "
@@ -117,6 +118,15 @@ def _of_ranker(folder: Path) -> Modules:
     bends = [dense_layers(bend) for bend in model.bends if isinstance(bend, Bend)]
     sides = [[*layers, Normalize()] for layers in bends]
     return f"adapter over {lexicon.teacher.name}", _of_teacher(lexicon.teacher), sides
+
+
+def _student_layers(model: Bag, lexicon: Lexicon) -> list[list[Any]]:
+    """Of each side: its table, or the table of the words and the map of their normalised sum."""
+    tables = static_embeddings(model, lexicon)
+    bends = [bend for bend in model.maps if isinstance(bend, Bend)]
+    if not bends:
+        return [[table] for table in tables]
+    return [[*tables, Normalize(), *dense_layers(bend)] for bend in bends]
 
 
 def _of_teacher(teacher: CachedTeacher) -> list[nn.Module]:

@@ -19,7 +19,8 @@ _CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})")
 def static_embeddings(model: Bag, lexicon: Lexicon) -> list[StaticEmbedding]:
     """The table of each side: of questions and, where they have a map of their own, of answers.
 
-    Every text is read as a title is; the weight of titles above bodies is not in the table.
+    There is one table, of the words alone, if the maps have a residual layer. Every text is read
+    as a title is; the weight of titles above bodies is not in the table.
     """
     model.eval().prepare()
     tokenizer = word_tokenizer(lexicon)

@@ -32,6 +32,12 @@ class Bend(nn.Module):
     def forward(self, vectors: Tensor) -> Tensor:
         return self.linear(vectors) + self.outer(self.dropout(self.inner(vectors).relu()))
 
+    @torch.no_grad()
+    def follow(self, other: nn.Linear) -> None:
+        """Become this map followed by a linear one: V f(x) = V W x + V B ReLU(A x + a)."""
+        for part in (self.linear, self.outer):
+            part.weight.copy_(other.weight @ part.weight)
+
 
 @MODELS.add("adapter")
 class Adapter(SidedEncoder):

@@ -1,10 +1,12 @@
 """Bag: weighted word vectors, summed; the student of a sentence encoder.
 
-    f(x) = M (τ Σ_w∈title a_w v_w + Σ_w∈body a_w v_w),  normalised
-    M = I, τ = 1 and a = smooth idf at the start
+    s(x) = τ Σ_w∈title a_w v_w + Σ_w∈body a_w v_w
+    f(x) = M s(x),  normalised;   M = I, τ = 1 and a = smooth idf at the start
 
 Word vectors, word weights, the weight of titles and the map are learnt. Nothing is between the
-words and the sum, so a trained model is one table: encoding a text is a lookup and a sum.
+words and the sum, so a trained model is one table: encoding a text is a lookup and a sum. With
+``hidden``, M is an adapter's map (with a residual layer) of the normalised sum: the teacher's
+adapter can be taken as it is, and words can act together.
 """
 
 from collections.abc import Sequence
@@ -16,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from askonce.models import MODELS
+from askonce.models.adapter import Bend
 from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights, of_both
 from askonce.models.layers.functional import cosine
 from askonce.models.layers.words import WordEmbedding
@@ -32,8 +35,9 @@ class Bag(SidedEncoder):
         """Settings of the bag; its vectors are as long as the word vectors."""
 
         map: bool = True  # M; without it the words alone are learnt
+        hidden: int = 0  # width of M's residual layer; 0: M is linear
         sides: Literal[1, 2] = 1  # 2: questions and answers have maps of their own
-        dropout: float = 0.0  # of whole words while training
+        dropout: float = 0.0  # of whole words, and of the residual layer, while training
 
     config: Config
     tables: list[Tensor] | None
@@ -46,24 +50,34 @@ class Bag(SidedEncoder):
         self.weights = nn.Parameter((1 + words.documents / frequency).log())  # a, (V,)
         self.title = nn.Parameter(torch.ones(()))  # τ
         self.maps = nn.ModuleList(
-            nn.Linear(self.words.dim, self.words.dim, bias=False)
+            Bend(self.words.dim, config.hidden, config.dropout)
+            if config.hidden
+            else _identity(self.words.dim)
             for _ in range(config.sides if config.map else 0)
         )
-        for linear in self.maps:
-            nn.init.eye_(next(linear.parameters()))
-        self.tables = None  # of each map, (V, D): all that encoding needs
+        self.tables = None  # of each linear map, else of the words alone, (V, D)
         self.register_load_state_dict_post_hook(_discard_tables)  # type: ignore[no-untyped-call]
 
     def encode_side(self, batch: Batch, side: Side) -> Tensor:
         row = -1 if side == "candidate" else 0
         view, fields = batch.text, self._fields(batch)
         if self.tables is not None:
-            return F.normalize(_sum(view.ids, self.tables[row], fields), dim=-1)
+            total = _sum(view.ids, self.tables[row], fields)  # (B, D)
+            return F.normalize(total, dim=-1) if self._linear else self._bent(total, row)
         known = (view.ids > UNK).to(self.weights.dtype)  # (B, T), 0 for padding too
         weights = self.weights[view.ids] * F.dropout(known, self.config.dropout, self.training)
         weights = weights if fields is None else weights * fields
-        total = _sum(view.ids, self.words.weight, weights)  # (B, D)
-        return F.normalize(self.maps[row](total) if self.maps else total, dim=-1)
+        return self._bent(_sum(view.ids, self.words.weight, weights), row)  # (B, D)
+
+    @property
+    def _linear(self) -> bool:
+        return not (self.maps and self.config.hidden)
+
+    def _bent(self, total: Tensor, row: int) -> Tensor:
+        """The map of one side; a residual layer reads unit vectors, as those of a teacher are."""
+        if not self._linear:
+            total = F.normalize(total, dim=-1)
+        return F.normalize(self.maps[row](total) if self.maps else total, dim=-1)  # (B, D)
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
         return cosine(query, candidate)  # (...,)
@@ -74,7 +88,8 @@ class Bag(SidedEncoder):
             return
         table = self.words.weight * self.weights[:, None]  # (V, D)
         table[: UNK + 1] = 0  # padding and unknown words
-        self.tables = [linear(table) for linear in self.maps] or [table]
+        linear = self.maps if self._linear else ()
+        self.tables = [one(table) for one in linear] or [table]
 
     def train(self, mode: bool = True) -> "Bag":
         if mode:
@@ -97,6 +112,12 @@ class Bag(SidedEncoder):
         ends = torch.tensor([len(post.title) for post in batch.posts], device=self.title.device)
         steps = torch.arange(batch.text.codes.shape[1], device=self.title.device)
         return torch.where(steps < ends[:, None], self.title, 1.0)  # (B, T)
+
+
+def _identity(dim: int) -> nn.Linear:
+    linear = nn.Linear(dim, dim, bias=False)
+    nn.init.eye_(linear.weight)
+    return linear
 
 
 def _sum(ids: Tensor, table: Tensor, weights: Tensor | None) -> Tensor:

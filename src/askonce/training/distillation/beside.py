@@ -20,7 +20,7 @@ from askonce.training.events import OnEvent, Reading, ignore
 from askonce.training.sampling import Group
 from askonce.types import Post
 
-Bend = Callable[[Tensor, Side], Tensor]  # the teacher's vectors (B, D) as an adapter has them
+Bending = Callable[[Tensor, Side], Tensor]  # the teacher's vectors (B, D) as an adapter has them
 
 
 def as_they_are(vectors: Tensor, side: Side) -> Tensor:
@@ -39,7 +39,7 @@ class BesideTeacher:
     kl: float  # weights of the two losses
     cosine: float
     scale: float = 1.0
-    bend: Bend = as_they_are
+    bend: Bending = as_they_are
 
     @property
     def identity(self) -> Sequence[Any]:

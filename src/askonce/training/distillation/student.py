@@ -19,7 +19,7 @@ from askonce.text.batch import Batch, TokenIds
 from askonce.text.vocabulary import UNK, Vocabulary
 from askonce.training.batches import shuffled, slices
 from askonce.training.checkpoint import EpochRecord
-from askonce.training.distillation.beside import Bend, as_they_are
+from askonce.training.distillation.beside import Bending, as_they_are
 from askonce.training.distillation.settings import DistilSettings
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement
 from askonce.training.processes import ALONE, Processes
@@ -96,7 +96,7 @@ class Distillation(Learner[TokenIds]):
         folder: Path,
         seed: int,
         processes: Processes = ALONE,
-        bend: Bend = as_they_are,
+        bend: Bending = as_they_are,
     ) -> None:
         self.module, self.processes, self.folder = ranker.model, processes, folder
         self.settings = EpochSettings(config.epochs, config.patience, seed)

@@ -69,9 +69,12 @@ ADAPTER: dict[str, Any] = {
 }
 POSITIVES = 3  # of a question in an epoch, so that no large cluster of duplicates decides
 MAX_BATCH, MIN_STEPS = 128, 10  # the largest batch; a small archive gets this many steps
-# A bag of words in the space of the teacher or of the adapter: a lookup and a sum per text.
+# A bag of words in the space of the teacher or of the adapter: a lookup, a sum and a small map per
+# text. With the map's residual layer, a student of WikiQA has dev MAP .732 instead of .707 before
+# the labels, and .776 instead of .767 after them (126 questions, one seed).
+STUDENT_HIDDEN = 512
 STUDENT: dict[str, Any] = {
-    "model": {"name": "bag"},
+    "model": {"name": "bag", "hidden": STUDENT_HIDDEN},
     "train": {
         "loss": "softmax",
         "scale": COSINE_SCALE,

@@ -9,21 +9,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from askonce.archive import Snapshot
-from askonce.models.adapter import Adapter
+from askonce.models.adapter import Adapter, Bend
 from askonce.models.bag import Bag
 from askonce.models.base import Side
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
-from askonce.training.archive.candidates.recipes import DISTIL
+from askonce.training.archive.candidates.recipes import DISTIL, STUDENT_HIDDEN
 from askonce.training.archive.candidates.teaching import ArchiveTeacher
 from askonce.training.archive.tasks.pools import ArchiveTask
-from askonce.training.distillation.beside import Bend, as_they_are
+from askonce.training.distillation.beside import Bending, as_they_are
 from askonce.training.distillation.student import Distillation, TeacherTexts, first_words, start_as
 from askonce.training.distillation.texts import read_beside, texts_of
 from askonce.training.epochs import Stop, run_epochs
@@ -97,13 +98,13 @@ def _untrained(teacher: ArchiveTeacher, lexicon: Lexicon, texts: TeacherTexts, s
     vectors of the texts that have them.
     """
     vectors = first_words(texts.learnt, lexicon.vocabulary)  # (V, D)
-    ranker = Ranker.create("bag", lexicon, vectors, {"map": False}, seed)
+    ranker = Ranker.create("bag", lexicon, vectors, {"hidden": STUDENT_HIDDEN}, seed)
     if teacher.starter is not None:
         start_as(ranker, teacher.starter)
     return ranker
 
 
-def bend_of(adapter: Adapter | None) -> Bend:
+def bend_of(adapter: Adapter | None) -> Bending:
     if adapter is None:
         return as_they_are
     bends = adapter.bends
@@ -117,13 +118,25 @@ def bend_of(adapter: Adapter | None) -> Bend:
 
 
 def copied(ranker: Ranker, adapter: Adapter | None, recipe: Recipe) -> Ranker:
-    """A student with the words of another, whose maps start as the linear part of the adapter."""
+    """A student with the words and the map of another, followed by the linear part of the adapter.
+
+    Where questions and answers have maps of their own, both start so.
+    """
     weights = ranker.model.state_dict()
     words = weights["words.weight"].numpy()
     copy = Ranker.create(recipe.model, ranker.lexicon, words, recipe.options, recipe.train.seed)
     copy.model.load_state_dict(weights, strict=False)
-    if adapter is not None and isinstance(copy.model, Bag):
-        with torch.no_grad():
-            for own, bend in zip(copy.model.maps, adapter.bends, strict=True):
-                own.load_state_dict(bend.get_submodule("linear").state_dict())
+    own, first = _maps(copy), _maps(ranker)[0].state_dict()
+    for side, bend in enumerate(own):
+        bend.load_state_dict(first)
+        if adapter is not None:
+            bend.follow(_linear(adapter, side))
     return copy
+
+
+def _maps(ranker: Ranker) -> list[Bend]:
+    return [bend for bend in cast(Bag, ranker.model).maps if isinstance(bend, Bend)]
+
+
+def _linear(adapter: Adapter, side: int) -> nn.Linear:
+    return cast(Bend, adapter.bends[side]).linear
