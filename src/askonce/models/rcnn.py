@@ -71,7 +71,8 @@ class RCNN(QuestionEncoder):
         ends = np.cumsum([len(text) for text in texts])[:-1]
         states = cell.read_few(self.inputs(one_text)[0], np.split(rows, ends))  # (F·B, d)
         states /= np.maximum(np.linalg.norm(states, axis=-1, keepdims=True), 1e-12)
-        counts = np.array([text[0] != PAD for text in texts]).reshape(-1, len(batch), 1)  # (F, B, 1)
+        counts = np.array([text[0] != PAD for text in texts])
+        counts = counts.reshape(-1, len(batch), 1)  # (F, B, 1)
         counts |= ~counts.any(0)
         vectors = states.reshape(len(counts), len(batch), -1) * counts  # (F, B, d)
         return torch.from_numpy(vectors.sum(0) / counts.sum(0, dtype=vectors.dtype))  # (B, d)

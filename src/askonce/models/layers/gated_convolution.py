@@ -59,7 +59,7 @@ class GatedConvolution(Cell):
 
     @torch.inference_mode()
     def read_few(self, table: Tensor, texts: Sequence[np.ndarray]) -> np.ndarray:
-        """h (B, d) after the last word of each text, whose words are rows of a table (U, E).
+        """The h (B, d) after the last word of each text, whose words are rows of a table (U, E).
 
         By numpy, whose calls take less time than torch's: that counts for one short question.
         """
