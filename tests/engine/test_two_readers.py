@@ -62,7 +62,7 @@ def test_the_student_answers_until_the_teacher_is_warm(folder, teacher):
 
 def test_a_server_warms_the_teacher_before_the_first_question(folder, teacher, wait_for):
     with Engine.open(folder, background=True):
-        wait_for(lambda: "a word" in teacher.read)
+        wait_for(lambda: "a word" in teacher.read, 60)
     with (
         closing(Engine(open_archive(folder), follows=True)) as other,
         Engine.open(folder) as engine,

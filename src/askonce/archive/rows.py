@@ -18,7 +18,7 @@ LONGEST_TEXT = 1_000_000  # characters of a title, a body or its HTML
 MOST_TAGS = 100
 # columns have the names of the fields of a post, in whose order they are read; ``tags`` are JSON
 FIELDS = tuple(field.name for field in fields(Post))
-_TAGS, NO_TAGS = FIELDS.index("tags"), ()
+_TAGS = FIELDS.index("tags")
 _values = attrgetter(*FIELDS)
 
 
@@ -33,10 +33,10 @@ def as_post(row: Row[Any]) -> Post:
 
 
 def post_of(values: Sequence[Any]) -> Post:
-    """A post from its columns in the order of ``FIELDS``, several times faster than by name."""
-    tags = values[_TAGS]
-    known = NO_TAGS if tags == "[]" else tuple(json.loads(tags))
-    return Post(*values[:_TAGS], known, *values[_TAGS + 1 :])
+    """A post from its columns in the order of ``FIELDS``; by name takes twice as long."""
+    columns = list(values)
+    columns[_TAGS] = tuple(json.loads(columns[_TAGS]))
+    return Post(*columns)
 
 
 def check(post: Post) -> Post:

@@ -12,7 +12,7 @@ from askonce.errors import AskonceError
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 Pending = tuple[str, asyncio.Future[Result]]
-# After a batch of several questions the next one waits for so many seconds, unless it is as large:
+# After a batch of several questions the next one waits for so many seconds, unless it is full:
 # clients that were answered ask again, and waiting ones are admitted. Alone, a suggestion takes
 # twice the processor time that it takes in a batch of three.
 GATHER_SECONDS = 0.002
@@ -49,7 +49,6 @@ class Batcher(Generic[Key, Result]):
         self._running = 0  # in threads of this process
         self._elsewhere: set[asyncio.Task[None]] = set()
         self._gathering: asyncio.TimerHandle | None = None
-        self._enough = 0  # waiting questions that end the gathering
 
     async def submit(self, key: Key, question: str) -> Result:
         """The result for this question; a batch only holds questions with the same key."""
@@ -59,7 +58,7 @@ class Batcher(Generic[Key, Result]):
             loop.call_soon(self.start)  # after the requests that have arrived at the same time
         waiting = self._waiting.setdefault(key, deque())
         waiting.append((question, result))
-        if self._gathering is not None and len(waiting) >= self._enough:
+        if self._gathering is not None and len(waiting) >= self._max_batch:
             self._start_now()
         return await result
 
@@ -122,11 +121,11 @@ class Batcher(Generic[Key, Result]):
         self._start_after(batch)
 
     def _start_after(self, batch: list[Pending[Result]]) -> None:
-        """Run the next questions; after several, gather as many first."""
-        if len(batch) < 2 or any(len(one) >= len(batch) for one in self._waiting.values()):
+        """Run the next questions; after several, gather some first."""
+        full = any(len(one) >= self._max_batch for one in self._waiting.values())
+        if full or len(batch) == 1:
             self._start_now()
         elif self._gathering is None:
-            self._enough = len(batch)
             loop = asyncio.get_running_loop()
             self._gathering = loop.call_later(GATHER_SECONDS, self._start_now)
 
