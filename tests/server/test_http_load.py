@@ -246,15 +246,6 @@ def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
     assert sizes == [3, 5, 2]
 
 
-def test_what_comes_after_the_first_second_is_no_burst():
-    now = 0.0
-    settings = LaneSettings(1, queue=9, timeout=0.5, burst=3.0, overload_after=1.0)
-    lane = Lane("questions", settings, lambda: now)
-    assert lane._patience() == 3.0
-    now = 1.0
-    assert lane._patience() == 0.5
-
-
 def test_a_burst_is_answered_in_full_if_it_may_wait_long_enough(serve):
     client = serve(ServerSettings(queries=LaneSettings(2, queue=512, timeout=0.001, burst=60)))
     similar(client, QUESTIONS[0])

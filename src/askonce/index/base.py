@@ -97,6 +97,10 @@ class KeyEncoder(ABC):
         """Load and run what the first query would wait for."""
         self.query_keys(["a word"])
 
+    def postpone(self) -> bool:
+        """Do without what ``warm`` loads until it has loaded it; False if that is not possible."""
+        return False
+
     def first_keys(self, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
         """Keys (n, K) of new posts, and which of them are final (n,)."""
         return self.candidate_keys(posts), np.ones(len(posts), dtype=bool)

@@ -55,8 +55,9 @@ class TwoReaders(KeyEncoder):
         known = np.array(self._known(texts), dtype=bool)
         return _merged(known, texts, self.slow.query_keys, self.fast.query_keys)
 
-    def postpone(self) -> None:
+    def postpone(self) -> bool:
         self._postponed = True
+        return True
 
     def warm(self) -> None:
         try:

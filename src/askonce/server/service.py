@@ -27,17 +27,10 @@ T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
 # In overload, 80 ms in the queue plus about 100 ms of work stays below 300 ms on machines of any
-# speed; what comes within a second may wait for three. However slow requests are, four for each of
-# two threads run: questions in a batch take less than half of the time of single ones
-# (benchmarks/where.py).
+# speed; a burst may wait for a second. However slow requests are, four for each of two threads run:
+# questions in a batch take less than half of the time of single ones (benchmarks/where.py).
 QUERIES = LaneSettings(
-    16,
-    queue=512,
-    timeout=0.08,
-    burst=3.0,
-    overload_after=1.0,
-    target_seconds=0.1,
-    min_concurrency=8,
+    16, queue=512, timeout=0.08, burst=1.0, target_seconds=0.1, min_concurrency=8
 )
 QUERIES_OF_A_PROCESS = 8  # that run, beyond two processes
 

@@ -11,7 +11,6 @@ from askonce.archive.cache import PostCache
 from askonce.engine.lifecycle.following import EngineEvent, OnEngineEvent, catch_up, fill
 from askonce.errors import AskonceError, NotAnEncoder
 from askonce.index.base import Index, IndexDamaged, KeyEncoder, KeyIndex, WordIndex
-from askonce.index.readers import TwoReaders
 from askonce.index.storage import IndexStorage, changing
 from askonce.ranking.manifest import SENTENCE, Serving
 from askonce.ranking.pipeline import Search
@@ -71,8 +70,7 @@ class Loader:
         """
         postponed: list[KeyEncoder] = []
         for coder in coders:
-            if may_postpone and isinstance(coder, TwoReaders):
-                coder.postpone()
+            if may_postpone and coder.postpone():
                 postponed.append(coder)
                 continue
             try:

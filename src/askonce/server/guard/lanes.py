@@ -24,7 +24,6 @@ class LaneSettings:
     queue: int  # at most this many wait
     timeout: float  # seconds in the queue before a 503, while the lane is overloaded
     burst: float = 0.0  # seconds in the queue before a 503, in a burst
-    overload_after: float = math.inf  # seconds without an empty queue; at most ``burst``
     target_seconds: float = math.inf  # when a request takes longer, concurrency decreases
     min_concurrency: int = 2  # never shed below this
 
@@ -51,10 +50,9 @@ class Lane:
     """Requests of one kind; concurrency grows by addition and shrinks by multiplication.
 
     A burst may wait for ``burst`` seconds. If a request was refused since the lane was idle, or the
-    queue has not been empty for ``overload_after`` seconds, that is no burst but overload: then
-    requests wait for ``timeout`` seconds only, so that those which are admitted are answered soon.
-    In a lane that knows bursts, a request that would wait too long at the present pace is refused
-    at once.
+    queue has not been empty for as long, that is no burst but overload: then requests wait for
+    ``timeout`` seconds only, so that those which are admitted are answered soon. In a lane that
+    knows bursts, a request that would wait too long at the present pace is refused at once.
     """
 
     def __init__(
@@ -112,8 +110,8 @@ class Lane:
 
     def _patience(self) -> float:
         settings, now = self._settings, self._clock()
-        longest = min(settings.burst, settings.overload_after)
-        if now - self._last_refusal < longest or now - self._last_empty >= longest:
+        overloaded = now - self._last_refusal < settings.burst
+        if overloaded or now - self._last_empty >= settings.burst:
             return settings.timeout
         return max(settings.burst, settings.timeout)
 

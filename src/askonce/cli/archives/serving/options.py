@@ -9,7 +9,7 @@ from askonce.config import as_dict, read_toml, settings
 from askonce.errors import AskonceError, ConfigError
 from askonce.registry import nearest
 
-MAX_WAIT = 3.0  # seconds that a question of a burst may wait
+MAX_WAIT = 1.0  # seconds that a question of a burst may wait
 MOST_WORKERS = 4  # processes that answer questions, unless more are asked for
 PUBLIC_RATE = 50.0  # requests per second and address, if other machines can connect
 
