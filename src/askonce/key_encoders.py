@@ -65,6 +65,10 @@ class SentenceKeys(KeyEncoder):
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
         return self.teacher.encode([post.text for post in posts])  # (n, K)
 
+    def warm(self) -> None:
+        if isinstance(self.teacher, CachedTeacher):
+            self.teacher.read(["a word"])  # past its cache, which may hold any text
+
 
 def two_readers(fast: KeyEncoder, slow: KeyEncoder) -> TwoReaders:
     """Two encoders of one space; the slow one must be a teacher or an adapter over one."""
@@ -74,7 +78,8 @@ def two_readers(fast: KeyEncoder, slow: KeyEncoder) -> TwoReaders:
         raise AskonceError(
             f"{slow.name!r} has no teacher, so nothing says what it has read; train again"
         )
-    return TwoReaders(fast, slow, teacher.known)
+    # past its cache, which may hold any text
+    return TwoReaders(fast, slow, teacher.known, lambda: teacher.read(["a word"]))
 
 
 def fingerprint(ranker: "Ranker") -> str:

@@ -51,6 +51,28 @@ def read_once(engine):
     return engine._manager._read_some()
 
 
+def test_the_student_answers_until_the_teacher_is_warm(folder, teacher):
+    with Engine.open(folder) as engine:
+        coder, text = engine._manager.ready().question.vectors.coder, ["xtopic7 anew"]
+        coder.postpone()
+        np.testing.assert_array_equal(coder.query_keys(text), coder.fast.query_keys(text))
+        coder.warm()
+        np.testing.assert_array_equal(coder.query_keys(text), coder.slow.query_keys(text))
+
+
+def test_a_server_warms_the_teacher_before_the_first_question(folder, teacher, wait_for):
+    with Engine.open(folder, background=True):
+        wait_for(lambda: "a word" in teacher.read, 60)
+    with (
+        closing(Engine(open_archive(folder), follows=True)) as other,
+        Engine.open(folder) as engine,
+    ):
+        teacher.read.clear()
+        engine.share()
+        other.follow(engine.shared_state)
+        assert "a word" in teacher.read
+
+
 def test_a_process_that_follows_has_the_same_models_and_keys(folder, teacher):
     with (
         Engine.open(folder) as engine,

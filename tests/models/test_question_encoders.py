@@ -65,6 +65,20 @@ def test_idf_without_counts_weighs_all_alike():
     assert idf.tolist() == [1.0] * 4
 
 
+@pytest.mark.parametrize("gate", ["vector", "scalar"])
+@pytest.mark.parametrize("fields", ["both", "title", "body"])
+def test_a_few_words_are_read_as_many(gate, fields, words, monkeypatch):
+    model = make("rcnn", words, gate=gate, fields=fields, body_words=3)
+    posts = [([5, -3, 6], []), ([], [7, 8, 9, 10, 11]), ([], []), ([12], [13]), ([-2], [5, 1, 5])]
+    for batch in (posts, posts[:1], posts[2:3]):
+        few = Batch([numbers(title, body) for title, body in batch])
+        with torch.inference_mode():
+            by_numpy = model.encode(few)
+            with monkeypatch.context() as patch:
+                patch.setattr("askonce.models.rcnn.FEW_WORDS", -1)
+                torch.testing.assert_close(by_numpy, model.encode(few))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_words_are_left_out(name, words):
     model = make(name, words)

@@ -10,6 +10,7 @@ from fastapi import HTTPException
 
 from askonce.engine import Engine
 from askonce.server import Keys, LaneSettings, ServerSettings
+from askonce.server.batching import Batcher
 from askonce.server.guard.lanes import Lane
 
 QUESTIONS = [
@@ -218,6 +219,31 @@ def test_what_a_lane_cannot_serve_in_time_is_refused_at_once_until_it_was_idle()
         assert {task.exception().status_code for task in late[3:]} == {503}
 
     in_a_loop(run())
+
+
+def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
+    sizes, started = [], threading.Event()
+
+    def answer(key, questions):
+        started.set()
+        time.sleep(0.05)
+        return questions
+
+    async def ask_twice(batcher):
+        for _ in range(2):
+            assert await batcher.submit("key", "a question") == "a question"
+
+    async def run():
+        batcher = Batcher(answer, 1, 8, sizes.append)
+        clients = [asyncio.create_task(ask_twice(batcher)) for _ in range(3)]
+        while not started.is_set():
+            await asyncio.sleep(0.001)
+        clients += [asyncio.create_task(ask_twice(batcher)) for _ in range(2)]
+        await asyncio.gather(*clients)
+        batcher.close()
+
+    asyncio.run(run())
+    assert sizes == [3, 5, 2]
 
 
 def test_a_burst_is_answered_in_full_if_it_may_wait_long_enough(serve):

@@ -72,6 +72,14 @@ def test_serves_at_once_keeps_what_is_written_and_drains_on_sigterm(
         )
 
 
+def test_ends_with_0_after_ctrl_c(folder, served, wait_until):
+    with served(folder) as (process, client):
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
 def accepts(host, port):
     try:
         socket.create_connection((host, port), timeout=1).close()

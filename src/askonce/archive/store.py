@@ -22,7 +22,7 @@ from askonce.archive.desk.decisions import DecisionTable
 from askonce.archive.desk.feedback import FeedbackTable, WeightedLabel, weigh_marks
 from askonce.archive.desk.options import Options
 from askonce.archive.desk.searches import SearchTable
-from askonce.archive.rows import as_post, as_row, check
+from askonce.archive.rows import FIELDS, as_post, as_row, check, post_of
 from askonce.archive.snapshot import Snapshot
 from askonce.archive.tables import (
     FORMAT,
@@ -221,8 +221,8 @@ class Archive:
 
     def posts(self, ids: Sequence[str], html: bool = True) -> dict[str, Post]:
         """Those of these posts that exist, by id."""
-        columns = posts.c if html else WITHOUT_HTML
-        return {row.id: as_post(row) for row in self._where(posts.c.id, ids, columns)}
+        rows = self._where(posts.c.id, ids, _columns_of_posts(html))
+        return {post.id: post for post in map(post_of, rows)}
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
         """The titles of those of these posts that exist, by id."""
@@ -381,6 +381,12 @@ class Archive:
             raise database.unavailable(self._engine, self.name, error) from error
         except TimeoutError as error:
             raise ArchiveUnavailable(f"archive {self.name!r}: too many readers at once") from error
+
+
+@cache
+def _columns_of_posts(html: bool) -> tuple[Any, ...]:
+    columns = {column.name: column for column in (posts.c if html else WITHOUT_HTML)}
+    return tuple(columns[name] for name in FIELDS)
 
 
 @cache

@@ -93,6 +93,14 @@ class KeyEncoder(ABC):
         """Keys (n, K) of many texts, such as all questions of an archive: none is read anew."""
         return self.query_keys(texts)
 
+    def warm(self) -> None:
+        """Load and run what the first query would wait for."""
+        self.query_keys(["a word"])
+
+    def postpone(self) -> bool:
+        """Do without what ``warm`` loads until it has loaded it; False if that is not possible."""
+        return False
+
     def first_keys(self, posts: Sequence[Post]) -> tuple[np.ndarray, np.ndarray]:
         """Keys (n, K) of new posts, and which of them are final (n,)."""
         return self.candidate_keys(posts), np.ones(len(posts), dtype=bool)

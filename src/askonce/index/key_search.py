@@ -118,9 +118,7 @@ class KeySnapshot:
         step = max(1, BULK_PRODUCTS // len(self.keys))
         for start in range(0, len(keys), step):
             block = keys[start : start + step]  # (q, K)
-            # of few queries, a third faster than block @ self.keys.T
-            every = np.ascontiguousarray((self.keys @ block.T).T)  # (q, n)
-            for key, scores in zip(block, every, strict=True):  # (n,)
+            for key, scores in zip(block, _scan(self.keys, block), strict=True):  # (n,)
                 hits.append(self._hits(self._top(scores, k, self.alive), key, k))
         return hits
 
@@ -158,6 +156,20 @@ class KeySnapshot:
             scores[~alive] = -np.inf
         least = np.partition(scores, len(scores) - k)[len(scores) - k] - slack
         return np.flatnonzero((scores >= least) & alive)
+
+
+def _scan(keys: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """The products (q, n) of a few queries (q, K) with all keys (n, K).
+
+    For two to four queries torch takes half of numpy's time (1.5 and 2.9 ms of 17,000 keys of 200
+    numbers), for one or eight about the same.
+    """
+    if len(block) == 1:
+        return (keys @ block[0])[None]
+    import torch
+
+    every = torch.from_numpy(keys) @ torch.from_numpy(block).T  # (n, q)
+    return every.T.contiguous().numpy()
 
 
 EMPTY = KeySnapshot(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=bool), 0, ())

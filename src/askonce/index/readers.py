@@ -18,16 +18,29 @@ Known = Callable[[Sequence[str]], Sequence[bool]]  # which texts the slow reader
 
 
 class TwoReaders(KeyEncoder):
-    """A KeyEncoder of two: ``fast`` for typing and new posts, ``slow`` for what it has read."""
+    """A KeyEncoder of two: ``fast`` for typing and new posts, ``slow`` for what it has read.
 
-    def __init__(self, fast: KeyEncoder, slow: KeyEncoder, known: Known) -> None:
-        self.fast, self._known = fast, known
+    ``load`` loads the weights of the slow one. After ``postpone`` and until ``warm`` has loaded
+    them, it reads only what it has read before.
+    """
+
+    def __init__(
+        self,
+        fast: KeyEncoder,
+        slow: KeyEncoder,
+        known: Known,
+        load: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.fast, self._known, self._load = fast, known, load
+        self._postponed = False
         self.slow: KeyEncoder = slow
         self.name = f"{fast.name}{THEN}{slow.name}"
         self.ranker = fast.ranker  # it weighs words
 
     def query_keys(self, texts: Sequence[str]) -> np.ndarray:
         """By the slow reader where that is quick: short texts, and those that it has read."""
+        if self._postponed:
+            return self.quick_query_keys(texts)
         known = self._known(texts)
         slow = [
             old or len(text.split()) <= SHORT_WORDS for old, text in zip(known, texts, strict=True)
@@ -41,6 +54,17 @@ class TwoReaders(KeyEncoder):
         """By the slow reader where it has read the text before, else by the fast one."""
         known = np.array(self._known(texts), dtype=bool)
         return _merged(known, texts, self.slow.query_keys, self.fast.query_keys)
+
+    def postpone(self) -> bool:
+        self._postponed = True
+        return True
+
+    def warm(self) -> None:
+        try:
+            self.fast.warm()
+            self._load()
+        finally:
+            self._postponed = False
 
     def candidate_keys(self, posts: Sequence[Post]) -> np.ndarray:
         return self.first_keys(posts)[0]

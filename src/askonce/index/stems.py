@@ -37,13 +37,12 @@ class Stems:
 
     def _stemmed(self, words: list[str]) -> list[WordAndStem]:
         """Each word with its stem; equal words share one pair, so that texts take little memory."""
-        known = [self._words.get(word) for word in words]
-        if None not in known:
-            return [pair for pair in known if pair is not None]
-        if len(self._words) + len(words) > CACHED:
-            self._words.clear()
-        stems = self.analyser.analyze(" ".join(words))
-        return [
-            self._words.setdefault(word, (word, stem))
-            for word, stem in zip(words, stems, strict=True)
-        ]
+        known = self._words
+        missing = [word for word in dict.fromkeys(words) if word not in known]
+        if missing:
+            if len(known) + len(missing) > CACHED:
+                known = self._words = {}
+                missing = list(dict.fromkeys(words))
+            stems = self.analyser.analyze(" ".join(missing))
+            known.update((word, (word, stem)) for word, stem in zip(missing, stems, strict=True))
+        return [known[word] for word in words]

@@ -49,7 +49,7 @@ class KeyRows:
             flush_to_disk(self._path)
 
     def _mapped(self, rows: int) -> np.ndarray:
-        mapped = np.memmap(self._path, dtype=KEY, mode="r", shape=(rows, self._dim))  # type: ignore[call-overload]
+        mapped = np.memmap(self._path, dtype=KEY, mode="c", shape=(rows, self._dim))  # type: ignore[call-overload]
         return np.asarray(mapped)  # a plain array: every slice of a memmap does more work
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,7 +15,12 @@ from askonce.models.base import Side, WordWeights
 from askonce.models.layers.cells import Cell, DecayedConvolution
 from askonce.models.layers.gated_convolution import GatedConvolution
 from askonce.models.question_encoders import Field, QuestionConfig, QuestionEncoder
-from askonce.text.batch import Batch
+from askonce.text.batch import Batch, View
+from askonce.text.vocabulary import PAD, UNK
+
+# up to which numpy reads faster than torch: eight titles of ten words, 0.9 ms instead of 4.1
+FEW_WORDS = 200
+EMPTY = np.array([PAD], dtype=np.int64)
 
 
 @MODELS.add("rcnn")
@@ -41,6 +47,42 @@ class RCNN(QuestionEncoder):
         if gate == "constant":
             return DecayedConvolution(input_dim, dim, order, self.config.decay)
         return GatedConvolution(input_dim, dim, order, scalar=gate == "scalar")
+
+    def encode(self, batch: Batch) -> Tensor:
+        cell = self.layers[0]
+        plain = self.config.depth == 1 and self.config.pooling == "last"
+        served = not (self.training or torch.is_grad_enabled()) and self.words.weight.is_cpu
+        few = sum(post.length for post in batch.posts) <= FEW_WORDS
+        if few and plain and served and isinstance(cell, GatedConvolution):
+            return self._encode_few(batch, cell)
+        return super().encode(batch)
+
+    def _encode_few(self, batch: Batch, cell: GatedConvolution) -> Tensor:
+        """The same for the few words of questions that are being asked."""
+        every = [
+            [self._known_codes(getattr(post, field), field) for post in batch.posts]
+            for field in self.fields
+        ]
+        # a field without a known word is ignored: mostly all bodies of questions being asked
+        used = [texts for texts in every if any(text[0] != PAD for text in texts)] or every[:1]
+        texts = [text for of_field in used for text in of_field]
+        codes, rows = np.unique(np.concatenate(texts), return_inverse=True)  # (U,), (N,)
+        one_text = View(torch.from_numpy(codes[None]), torch.tensor([len(codes)]))
+        ends = np.cumsum([len(text) for text in texts])[:-1]
+        states = cell.read_few(self.inputs(one_text)[0], np.split(rows, ends))  # (F·B, d)
+        states /= np.maximum(np.linalg.norm(states, axis=-1, keepdims=True), 1e-12)
+        counts = np.array([text[0] != PAD for text in texts])
+        counts = counts.reshape(-1, len(batch), 1)  # (F, B, 1)
+        counts |= ~counts.any(0)
+        vectors = states.reshape(len(counts), len(batch), -1) * counts  # (F, B, d)
+        return torch.from_numpy(vectors.sum(0) / counts.sum(0, dtype=vectors.dtype))  # (B, d)
+
+    def _known_codes(self, codes: np.ndarray, field: Field) -> np.ndarray:
+        """The known words of a text; one word of zeros if there is none."""
+        known = codes[codes > UNK]
+        if field == "body" and self.config.body_words:
+            known = known[: self.config.body_words]
+        return known if len(known) else EMPTY
 
     def inspect(self, query: Batch, candidate: Batch) -> Sequence[WordWeights]:
         """How much of each word the first layer reads: mean of 1 - λ_t over its components."""

@@ -1,7 +1,7 @@
 """Open indexes, and load trained models with their vectors while the old ones serve."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -9,7 +9,7 @@ from typing import TypeVar
 from askonce.archive import Archive
 from askonce.archive.cache import PostCache
 from askonce.engine.lifecycle.following import EngineEvent, OnEngineEvent, catch_up, fill
-from askonce.errors import NotAnEncoder
+from askonce.errors import AskonceError, NotAnEncoder
 from askonce.index.base import Index, IndexDamaged, KeyEncoder, KeyIndex, WordIndex
 from askonce.index.storage import IndexStorage, changing
 from askonce.ranking.manifest import SENTENCE, Serving
@@ -62,6 +62,22 @@ class Loader:
         # parallel instead, each on one thread
         torch.set_num_threads(1)
         return Search(self.posts, lexical, vectors, pair, serving)
+
+    def warm(self, coders: Iterable[KeyEncoder], may_postpone: bool) -> list[KeyEncoder]:
+        """Load what the first question would wait for; the encoders whose slow reader can wait.
+
+        With ``may_postpone``, the fast one of two readers answers until these are warm too.
+        """
+        postponed: list[KeyEncoder] = []
+        for coder in coders:
+            if may_postpone and coder.postpone():
+                postponed.append(coder)
+                continue
+            try:
+                coder.warm()
+            except AskonceError as error:  # such as weights that are gone
+                self.on_event(EngineEvent(str(error)))
+        return postponed
 
     def _vectors(self, kind: PostKind, coder: KeyEncoder, models: str) -> KeyIndex | None:
         """The vectors of a kind of posts, up to date; None where only others may make them."""

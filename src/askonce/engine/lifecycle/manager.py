@@ -284,12 +284,16 @@ class IndexManager:
         load = self._loader.search
         question = load("question", old.question.lexical, manifest.questions, models)
         answer = load("answer", old.answer.lexical, manifest.answers, models)
+        searches = Searches(question, answer, models.name)
+        serves = self._thread is not None or self._follows
+        coders = [index.coder for index in searches.key_indexes()] if serves else []
+        later = self._loader.warm(coders, may_postpone=not self._follows)
         with self._changing:
-            searches = Searches(question, answer, models.name)
             self._follow(searches)
             self._searches = searches
             self._publish(searches)
         self._loader.storage.keep_only(models.name, old.model)
+        self._loader.warm(later, may_postpone=False)  # until then, their fast readers answer
 
     def _maintain(self) -> None:
         polls = 0
