@@ -66,12 +66,8 @@ def run(code: str, files: list[int]) -> None:
     sys.stdin = os.fdopen(0, closefd=False)
     main = sys.modules["__main__"] = ModuleType("__main__")
     sys.argv = ["-c"]
-    try:
-        exec(code, main.__dict__)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
+    exec(code, main.__dict__)
+    sys.exit()  # not at once: temporary folders are removed at the end
 
 
 def start(path: str, *options: str) -> None:
