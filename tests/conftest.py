@@ -3,6 +3,7 @@
 import gc
 import os
 import pwd
+import shlex
 import shutil
 import signal
 import subprocess
@@ -185,9 +186,32 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config, specs):
+    """Fork the workers from one process that has loaded what most tests import."""
+    from execnet import XSpec
+
+    folder = Path(tempfile.mkdtemp(prefix="askonce-workers-"))
+    program, path = [sys.executable, str(Path(__file__).with_name("workers.py"))], folder / "socket"
+    loading = subprocess.Popen([*program, "load", str(path)], stdin=subprocess.PIPE)
+    while not path.exists():
+        assert loading.poll() is None, "tests/workers.py did not start"
+        time.sleep(0.01)
+
+    def stop():
+        loading.communicate()
+        shutil.rmtree(folder)
+
+    config.add_cleanup(stop)
+    specs[:] = [
+        XSpec(f"{spec}//python={shlex.join([*program, 'start', str(path)])}") for spec in specs
+    ]
+
+
 def pytest_collection_finish():
-    """What is loaded by now stays: look for garbage among newer objects only."""
+    """What is loaded by now stays: look for garbage among newer objects only, and seldom."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 100)  # Python's 700, 10, 10 take a fifteenth of the time
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -1,7 +1,7 @@
 """Imports follow the flow of data: a file imports from earlier levels only."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -208,17 +208,20 @@ def parts(folder: str) -> set[str]:
     return names - {"__init__"}
 
 
-def imports(path: Path) -> Iterator[tuple[str, ...]]:
+@cache
+def imports(path: Path) -> list[tuple[str, ...]]:
     """What a file imports of askonce, in parts below it; imports for type checkers do not count."""
-    tree = ast.parse(path.read_text())
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    blocks = [node for node in nodes if isinstance(node, ast.If)]
     typing = [block for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING"]
     left_out = {id(node) for block in typing for node in ast.walk(block)}
-    for node in ast.walk(tree):
+    names = []
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and id(node) not in left_out:
             module = (node.module or "").split(".")
             if module[0] == "askonce":
-                yield from ((*module[1:], name.name) for name in node.names)
+                names += [(*module[1:], name.name) for name in node.names]
+    return names
 
 
 def used_parts(path: Path, folder: str) -> set[str]:

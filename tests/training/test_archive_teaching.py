@@ -34,7 +34,13 @@ from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training import fine_tuning
 from askonce.training.archive import preparing
 from askonce.training.archive import run as run_module
-from askonce.training.archive.candidates import encoders, pair_model, students, teaching
+from askonce.training.archive.candidates import (
+    encoders,
+    pair_model,
+    students,
+    task_training,
+    teaching,
+)
 from askonce.training.archive.candidates import recipes as archive_recipes
 from askonce.training.archive.in_place import train_on_archive
 from askonce.training.archive.preparing import TrainOptions, first_servings, prepare
@@ -45,6 +51,7 @@ from askonce.types import Link, Post
 from tests.teachers.small_teacher import SmallTeacher
 
 TOPICS, NOISE, DIM = 60, 12, 32
+SEEDS = task_training.ADAPTER_SEEDS
 
 
 class Synonyms(SmallTeacher):
@@ -69,10 +76,17 @@ def with_teacher(monkeypatch, salt):
     # as far in a third of the epochs
     monkeypatch.setitem(archive_recipes.ADAPTER["train"], "epochs", 4)
     monkeypatch.setitem(archive_recipes.ADAPTER["train"], "rate", 1e-3)
+    set_seeds(monkeypatch, 1)
     monkeypatch.setitem(archive_recipes.PAIR["model"], "dim", 10)
     monkeypatch.setitem(archive_recipes.STUDENT["train"], "epochs", 3)
     monkeypatch.setattr(students, "DISTIL", replace(students.DISTIL, epochs=6))
     return small
+
+
+def set_seeds(monkeypatch, count):
+    """How many trainings of an adapter are averaged; one test looks at the mean of several."""
+    for module in (encoders, task_training):
+        monkeypatch.setattr(module, "ADAPTER_SEEDS", count)
 
 
 @pytest.fixture
@@ -210,6 +224,7 @@ def test_an_adapter_is_the_mean_of_several_trainings(tmp_path, teacher, monkeypa
         return outcome
 
     monkeypatch.setattr(encoders, "train", look)
+    set_seeds(monkeypatch, SEEDS)
     options = TrainOptions(tasks=("questions",))
     manifest = train_snapshot(forum(noise=3), tmp_path, options, ignore).manifest
     assert manifest.questions.encoder == "questions/adapter"

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 from typer.testing import CliRunner
 
@@ -12,6 +14,7 @@ from askonce.data.benchmarks import load_dataset
 from askonce.errors import AskonceError
 from askonce.training.labelled_pairs import (
     PairClassifier,
+    average_precision,
     best_threshold,
     labelled_pairs,
     measure,
@@ -56,6 +59,17 @@ def folder(tmp_path_factory):
     for seed, (split, count) in enumerate({"train": 120, "dev": 60, "test": 60}.items()):
         write(folder / f"{split}.csv", count, seed)
     return folder
+
+
+@given(st.data(), st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=1, max_size=30))
+def test_average_precision_of_a_sample_is_that_of_scikit_learn(data, pairs):
+    labels, probabilities = np.array(pairs, float).T
+    rows = data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=30))
+    copies = np.bincount(rows, minlength=len(pairs))
+    expected = (
+        average_precision_score(labels[rows], probabilities[rows]) if labels[rows].any() else 0
+    )
+    assert average_precision(labels, probabilities, copies) == pytest.approx(expected)
 
 
 def test_it_learns_what_is_the_same(folder, tmp_path):
