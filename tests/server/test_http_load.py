@@ -100,13 +100,19 @@ def test_more_than_fits_is_refused_at_once_or_after_a_short_wait(gated, serve, w
     )
     gated.gate.clear()
     with ThreadPoolExecutor(5) as clients:
-        working = [clients.submit(similar, patient, q) for q in QUESTIONS[:2]]
-        wait_until(lambda: len(gated.batches) == 2)
+        working = []
+
+        def occupy(client):
+            """One question after the other: those that come together share a batch."""
+            for question in QUESTIONS[:2]:
+                working.append(clients.submit(similar, client, question))
+                wait_until(lambda: len(gated.batches) == len(working))
+
+        occupy(patient)
         waiting = clients.submit(similar, patient, "waits")
         wait_until(lambda: 'askonce_waiting{lane="queries"} 1.0' in patient.get("/metrics").text)
         full = similar(patient, "finds the queue full")
-        working += [clients.submit(similar, brief, q) for q in QUESTIONS[:2]]
-        wait_until(lambda: len(gated.batches) == 4)
+        occupy(brief)
         started = time.monotonic()
         late = similar(brief, "waits in vain")
         assert time.monotonic() - started >= 1

@@ -168,7 +168,8 @@ def _scan(keys: np.ndarray, block: np.ndarray) -> np.ndarray:
         return (keys @ block[0])[None]
     import torch
 
-    every = torch.from_numpy(keys) @ torch.from_numpy(block).T  # (n, q)
+    queries = torch.from_numpy(block.astype(keys.dtype, copy=False))
+    every = torch.from_numpy(keys) @ queries.T  # (n, q)
     return every.T.contiguous().numpy()
 
 
