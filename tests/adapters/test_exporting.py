@@ -195,7 +195,7 @@ def test_onnx_gives_equal_vectors_without_torch(teacher, tmp_path, files, kind):
         pytest.importorskip(package, reason="it comes with the extra 'onnx'")
     from askonce.adapters.onnx import export_onnx
 
-    make = partial(adapter, teacher) if kind == "adapter" else student
+    make = partial(adapter, teacher) if kind == "adapter" else partial(student, hidden=5)
     texts = TEXTS if kind == "adapter" else STUDENT_TEXTS
     ranker = make(tmp_path / "ranker", sides=len(files))
     assert export_onnx(tmp_path / "ranker", tmp_path / "out").startswith(kind)
