@@ -228,11 +228,11 @@ def test_what_a_lane_cannot_serve_in_time_is_refused_at_once_until_it_was_idle()
 
 
 def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
-    sizes, started = [], threading.Event()
+    sizes, started, may_end = [], threading.Event(), threading.Event()
 
     def answer(key, questions):
         started.set()
-        time.sleep(0.05)
+        assert may_end.wait(60)
         return questions
 
     async def ask_twice(batcher):
@@ -245,10 +245,12 @@ def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
         while not started.is_set():
             await asyncio.sleep(0.001)
         clients += [asyncio.create_task(ask_twice(batcher)) for _ in range(2)]
+        await asyncio.sleep(0)  # they ask
+        may_end.set()
         await asyncio.gather(*clients)
         batcher.close()
 
-    asyncio.run(run())
+    in_a_loop(run())
     assert sizes == [3, 5, 2]
 
 
