@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from askonce.errors import ConfigError
 from askonce.models.bag import Bag
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
@@ -85,3 +86,8 @@ def test_a_map_can_follow_another():
         expected = last(bend(vectors))
         bend.follow(last)
         torch.testing.assert_close(bend(vectors), expected)
+
+
+def test_a_negative_width_is_refused():
+    with pytest.raises(ConfigError, match="hidden"):
+        ranker(hidden=-3)

@@ -5,8 +5,8 @@
 
 Word vectors, word weights, the weight of titles and the map are learnt. Nothing is between the
 words and the sum, so a trained model is one table: encoding a text is a lookup and a sum. With
-``hidden``, M is an adapter's map (with a residual layer) of the normalised sum: the teacher's
-adapter can be taken as it is, and words can act together.
+``hidden``, M has a residual layer as an adapter has and maps the normalised sum, so that words can
+act together; a text then costs two small matrix products more.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from askonce.config import at_least
 from askonce.models import MODELS
 from askonce.models.adapter import Bend
 from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights, of_both
@@ -38,6 +39,9 @@ class Bag(SidedEncoder):
         hidden: int = 0  # width of M's residual layer; 0: M is linear
         sides: Literal[1, 2] = 1  # 2: questions and answers have maps of their own
         dropout: float = 0.0  # of whole words, and of the residual layer, while training
+
+        def __post_init__(self) -> None:
+            at_least(self, "model", 0, "hidden")
 
     config: Config
     tables: list[Tensor] | None
