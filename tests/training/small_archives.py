@@ -2,7 +2,7 @@
 
 from askonce.archive import Snapshot
 from askonce.training.archive.tasks.labels import ArchiveLabels
-from askonce.training.archive.tasks.pools import answer_task, question_task
+from askonce.training.archive.tasks.pools import answer_task, draw_pools, question_task
 from askonce.types import Link, Post
 
 SPLITS = ("train", "dev", "test")
@@ -46,9 +46,9 @@ def queries(data, split):
 
 def question_dataset(archive, seed=1):
     """The pools that an archive learns from which questions are the same."""
-    return question_task(ArchiveLabels.of(archive), seed).dataset
+    return draw_pools(question_task(ArchiveLabels.of(archive)), seed).dataset
 
 
 def answer_dataset(archive, seed=1):
     """The pools that an archive learns from which answers are right."""
-    return answer_task(ArchiveLabels.of(archive), seed).dataset
+    return draw_pools(answer_task(ArchiveLabels.of(archive)), seed).dataset

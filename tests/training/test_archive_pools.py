@@ -11,7 +11,7 @@ from askonce.archive.desk.feedback import WeightedLabel
 from askonce.index.lexical import LexicalIndex
 from askonce.training.archive.candidates import teaching
 from askonce.training.archive.tasks.labels import ArchiveLabels
-from askonce.training.archive.tasks.pools import question_task
+from askonce.training.archive.tasks.pools import draw_pools, question_task
 from askonce.types import Link, Post
 from tests.training.small_archives import (
     SPLITS,
@@ -48,7 +48,8 @@ def test_questions_that_a_moderator_dismissed_are_wrong_candidates():
         WeightedLabel("", "q27", 1.0, False, "q2"),
     ]
     against.append(WeightedLabel("", "q1", 1.0, False, "q0"))  # then marked as duplicates after all
-    task = question_task(ArchiveLabels.of(replace(archive, weighted_labels=tuple(against))))
+    labels = ArchiveLabels.of(replace(archive, weighted_labels=tuple(against)))
+    task = draw_pools(question_task(labels))
     labelled = chain.from_iterable(task.queries.values())
     wrong = {x.query.id: ids(x.wrong) for x in labelled if x.wrong}
     assert wrong == {"q2": {"q15"}, "q15": {"q2"}, "q27": {"q2"}}  # q27 is newer than q2
@@ -58,7 +59,7 @@ def test_questions_that_a_moderator_dismissed_are_wrong_candidates():
 
 def test_new_questions_are_evidence_only_with_all_that_is_near_them(monkeypatch):
     monkeypatch.setattr(teaching, "MIN_COMPARED", 2)
-    task = question_task(ArchiveLabels.of(many(200)))
+    task = draw_pools(question_task(ArchiveLabels.of(many(200))))
     asked = task.asked_sample("dev")
     first, second = (x.query for x in asked[:2])
     assert set(task.near) == {x.query.id for s in ("dev", "test") for x in task.asked_sample(s)}

@@ -18,7 +18,7 @@ from askonce.training.archive.preparing import TrainOptions
 from askonce.training.archive.run import train_snapshot
 from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
-from askonce.training.archive.tasks.pools import answer_task, question_task
+from askonce.training.archive.tasks.pools import answer_task, draw_pools, question_task
 from askonce.training.events import Note, Phase, Step, ignore
 from askonce.types import Post
 
@@ -235,7 +235,7 @@ def test_asked_are_new_questions(bicycles):
 
 
 def test_examples_are_of_their_query(bicycles):
-    task = answer_task(ArchiveLabels.of(bicycles))
+    task = draw_pools(answer_task(ArchiveLabels.of(bicycles)))
     assert all(isinstance(example, LabelledQuery) for example in task.queries["dev"])
     queries = [pool.query.id for pool in task.dataset.split("dev")]
     assert queries == [example.query.id for example in task.queries["dev"]]

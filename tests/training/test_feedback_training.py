@@ -7,7 +7,7 @@ from askonce.engine import Engine
 from askonce.training.archive.in_place import train_on_archive
 from askonce.training.archive.preparing import TrainOptions
 from askonce.training.archive.tasks.labels import FEEDBACK_WEIGHT, ArchiveLabels
-from askonce.training.archive.tasks.pools import question_task
+from askonce.training.archive.tasks.pools import draw_pools, question_task
 from askonce.training.events import ignore
 from tests.training.visited_forum import NEW, OLD, marks, posts
 
@@ -58,7 +58,7 @@ def test_fifty_marks_of_one_vandal_change_nothing(archive):
 def test_marks_are_labels_with_a_weight_of_their_own_in_the_split_of_their_post(archive):
     give(archive, marks(lambda n: f"visitor {n}"))
     given = {mark.question: mark.post for mark in archive.feedback.all()}
-    task = question_task(ArchiveLabels.of(archive.snapshot()))
+    task = draw_pools(question_task(ArchiveLabels.of(archive.snapshot())))
     sizes = {split: len(queries) for split, queries in task.queries.items()}
     assert sum(sizes.values()) == 50
     assert min(sizes.values()) >= 4

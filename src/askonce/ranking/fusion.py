@@ -1,8 +1,9 @@
 """Fuse the scores of several stages into one."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from askonce.ranking.stages import ASKED, BM25, Candidates, Ranked
 
 How = Literal["zscore", "reciprocal"]
 Ties = Literal["best", "mean"]  # the rank that equal scores share
+Normalised = Callable[[str, How], np.ndarray]  # the scores of a stage, by its name
 RANK_CONSTANT = 60  # k of 1 / (k + rank), Cormack et al. 2009
 
 
@@ -53,11 +55,13 @@ def fuse(
     ties: Ties = "best",
 ) -> np.ndarray:
     """One score per candidate: the weighted sum over stages of z-scores or reciprocal ranks."""
-    parts = {
-        name: zscores(values) if how == "zscore" else reciprocal_ranks(values, ties)
-        for name, values in scores.items()
-    }
+    parts = {name: normalise(values, how, ties) for name, values in scores.items()}
     return np.sum([weights[name] * values for name, values in parts.items()], axis=0)
+
+
+def normalise(values: np.ndarray, how: How, ties: Ties = "best") -> np.ndarray:
+    """The scores of one stage on a scale that stages share."""
+    return zscores(values) if how == "zscore" else reciprocal_ranks(values, ties)
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,13 @@ class Fusion:
         """The weight of a stage; a score lent by similar questions counts as much as BM25."""
         return self.weights.get(BM25) or 1.0 if stage == ASKED else self.weights.get(stage, 0.0)
 
-    def scores(self, stages: Mapping[str, np.ndarray]) -> np.ndarray:
+    def scores(
+        self, stages: Mapping[str, np.ndarray], normalised: Normalised | None = None
+    ) -> np.ndarray:
         """One score per candidate.
 
         A stage alone, and BM25 with lent scores, which are BM25's too, keep their own scale.
+        ``normalised`` has the stages on a common scale already.
         """
         weights = {name: self.weight(name) for name in stages}
         used = {name: values for name, values in stages.items() if weights[name] != 0}
@@ -82,7 +89,9 @@ class Fusion:
             used = dict(stages)
         if len(used) == 1 or used.keys() <= {BM25, ASKED}:
             return np.sum(list(used.values()), axis=0)
-        return fuse(used, weights, self.how)
+        if normalised is None:
+            return fuse(used, weights, self.how)
+        return np.sum([weights[name] * normalised(name, self.how) for name in used], axis=0)
 
     def join(self, candidates: Candidates) -> Ranked:
         """The candidates in order, best first; exact ties keep the order of the candidates."""
@@ -94,3 +103,9 @@ class Fusion:
             scores[order],
             {name: self.weight(name) for name in candidates.stages},
         )
+
+
+def scores_of_each(fusions: Sequence[Fusion], stages: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The scores (F, C) by each fusion; every stage is normalised once."""
+    normalised = cache(lambda name, how: normalise(stages[name], how))
+    return np.array([fusion.scores(stages, normalised) for fusion in fusions])

@@ -21,7 +21,12 @@ from askonce.training.archive.candidates.teaching import (
 from askonce.training.archive.selection.compare import select_bm25, select_encoder
 from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels
-from askonce.training.archive.tasks.pools import ArchiveTask, make_tasks
+from askonce.training.archive.tasks.pools import (
+    ArchiveTask,
+    LabelledTask,
+    draw_all,
+    labelled_tasks,
+)
 from askonce.training.events import OnEvent, Phase
 from askonce.types import TaskName
 
@@ -49,8 +54,13 @@ class Prepared:
     options: TrainOptions
     clock: Clock
     labels: ArchiveLabels
-    tasks: Mapping[TaskName, ArchiveTask]
+    labelled: Mapping[TaskName, LabelledTask]
     missing: Mapping[TaskName, str]  # why nothing can be learnt for a task
+
+    @cached_property
+    def tasks(self) -> Mapping[TaskName, ArchiveTask]:
+        """The tasks with pools; drawn late, so that the starter need not wait for them."""
+        return draw_all(self.labelled, self.options.seed)
 
     @cached_property
     def teacher(self) -> CachedTeacher | None:
@@ -60,23 +70,24 @@ class Prepared:
 
 
 def prepare(archive: Snapshot, options: TrainOptions, on_event: OnEvent) -> Prepared:
-    """Gather labels and draw pools; the time of the training begins now."""
+    """Gather labels; the time of the training begins now."""
     clock = Clock(60 * options.minutes)
     if options.encoder is not None and (source := teacher_of(options.encoder)) is not None:
         load_teacher(source)  # an error before any work
     on_event(Phase("reading marks and votes"))
     labels = ArchiveLabels.of(archive)
-    tasks, missing = make_tasks(labels, options.tasks, options.seed)
-    return Prepared(archive, options, clock, labels, tasks, missing)
+    labelled, missing = labelled_tasks(labels, options.tasks)
+    return Prepared(archive, options, clock, labels, labelled, missing)
 
 
 def first_servings(prepared: Prepared) -> dict[TaskName, Serving]:
     """The starter beside BM25, to serve during training; BM25 alone where dev does not gain."""
     servings = {name: starter_serving(name) for name in prepared.missing}
-    return servings | {name: _first_serving(name, task) for name, task in prepared.tasks.items()}
+    tried = {name: _first_serving(name, task) for name, task in prepared.labelled.items()}
+    return servings | tried
 
 
-def _first_serving(name: TaskName, task: ArchiveTask) -> Serving:
+def _first_serving(name: TaskName, task: LabelledTask) -> Serving:
     dev, coder = HeldOut.of(task, "dev"), SentenceKeys(STARTER)
     splits = {"dev": replace(dev, queries=dev.queries[:FIRST_QUESTIONS])}
     keys = coder.candidate_keys(task.posts[: task.seen["dev"]])  # (N, K)

@@ -70,7 +70,7 @@ def train_prepared(
     any time where it could not even be compared, it reads on and what learns from it is trained
     again.
     """
-    if not prepared.tasks and prepared.options.encoder is not None and prepared.teacher is None:
+    if not prepared.labelled and prepared.options.encoder is not None and prepared.teacher is None:
         raise AskonceError("; ".join(prepared.missing.values()))
     job = _Job(prepared, folder, on_event)
     if publish is None or (folder / AGAIN).is_file():

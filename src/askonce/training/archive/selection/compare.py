@@ -12,7 +12,7 @@ import numpy as np
 from askonce.evaluation import METRICS, bootstrap_interval, evaluate
 from askonce.index.base import KeyEncoder
 from askonce.ranker import Ranker
-from askonce.ranking.fusion import Fusion, How
+from askonce.ranking.fusion import Fusion, How, scores_of_each
 from askonce.ranking.manifest import Serving
 from askonce.ranking.pipeline import Search
 from askonce.ranking.stages import BM25, DEPTH, PAIR, VECTORS, Candidates, Ranked
@@ -250,12 +250,28 @@ def select(
     queries: Sequence[LabelledQuery],
     base: Sequence[Ranked],
     candidates: Sequence[Candidates],
-    fusions: Iterable[Fusion],
+    fusions: Sequence[Fusion],
 ) -> tuple[Fusion, bool]:
     """The fusion with the highest MAP, and whether it gains on the order that serves without it."""
-    tried = [(one, precisions(queries, map(one.join, candidates))) for one in fusions]
-    best, values = max(tried, key=lambda one: one[1].mean())
-    return best, gains(values, precisions(queries, base))
+    pairs = zip(queries, candidates, strict=True)
+    values = np.array(
+        [_precisions_of_each(fusions, one, x.right_ids) for x, one in pairs]
+    )  # (Q, F)
+    best = int(values.mean(0).argmax())
+    return fusions[best], gains(values[:, best], precisions(queries, base))
+
+
+def _precisions_of_each(
+    fusions: Sequence[Fusion], candidates: Candidates, right: Set[str]
+) -> np.ndarray:
+    """The ``average_precision`` (F,) of the order that each fusion gives."""
+    if not right or not candidates.ids:
+        return np.zeros(len(fusions))
+    found = np.array([name in right for name in candidates.ids])  # (C,)
+    scores = scores_of_each(fusions, candidates.stages)  # (F, C)
+    hits = found[np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]]  # (F, D)
+    precision = hits.cumsum(1) / np.arange(1, hits.shape[1] + 1)
+    return np.asarray((precision * hits).sum(1) / len(right))
 
 
 def precisions(queries: Sequence[LabelledQuery], rankings: Iterable[Ranked]) -> np.ndarray:

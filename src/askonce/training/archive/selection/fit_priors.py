@@ -14,7 +14,7 @@ from askonce.teachers import MINILM, STARTER
 from askonce.training.archive.selection.compare import WEIGHTS, precisions
 from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels
-from askonce.training.archive.tasks.pools import ArchiveTask, question_task
+from askonce.training.archive.tasks.pools import LabelledTask, question_task
 
 
 def main() -> None:
@@ -34,12 +34,12 @@ def main() -> None:
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _encoded(task: ArchiveTask, name: str) -> EncodedPosts:
+def _encoded(task: LabelledTask, name: str) -> EncodedPosts:
     coder = SentenceKeys(name)
     return EncodedPosts(name, "", coder, coder.candidate_keys(task.posts))
 
 
-def _best_weight(task: ArchiveTask, held_out: HeldOut, encoder: EncodedPosts) -> float:
+def _best_weight(task: LabelledTask, held_out: HeldOut, encoder: EncodedPosts) -> float:
     queries = list(chain.from_iterable(task.queries.values()))
     serving = Serving(weights={BM25: 1.0, VECTORS: 1.0})
     candidates = held_out.find(held_out.pipeline(serving, encoder), queries)
@@ -51,7 +51,7 @@ def _best_weight(task: ArchiveTask, held_out: HeldOut, encoder: EncodedPosts) ->
     return max(WEIGHTS, key=precision)
 
 
-def _evidence(task: ArchiveTask, held_out: HeldOut, encoder: EncodedPosts | None) -> Evidence:
+def _evidence(task: LabelledTask, held_out: HeldOut, encoder: EncodedPosts | None) -> Evidence:
     queries = list(chain.from_iterable(task.asked.values()))
     weights = {BM25: 1.0, VECTORS: 1.0} if encoder else {BM25: 1.0}
     ranked = held_out.rank(held_out.pipeline(Serving(weights=weights), encoder), queries)

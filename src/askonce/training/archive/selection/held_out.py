@@ -14,7 +14,7 @@ from askonce.ranking.manifest import Serving
 from askonce.ranking.pipeline import Search
 from askonce.ranking.stages import Candidates, Query, Ranked
 from askonce.training.archive.tasks.labels import LabelledQuery
-from askonce.training.archive.tasks.pools import ArchiveTask
+from askonce.training.archive.tasks.pools import LabelledTask
 from askonce.types import Post
 
 BATCH = 64  # questions that a pair model reads at a time
@@ -43,7 +43,7 @@ class HeldOut:
     lexical: LexicalIndex
 
     @classmethod
-    def of(cls, task: ArchiveTask, split: str) -> "HeldOut":
+    def of(cls, task: LabelledTask, split: str) -> "HeldOut":
         """Index the posts of a split and of the splits before it."""
         posts = task.posts[: task.seen[split]]
         by_text: defaultdict[str, set[str]] = defaultdict(set)

@@ -1,7 +1,7 @@
 """The tasks of an archive: labelled questions by split, and pools of candidates for them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from askonce.data.benchmarks.pools import stable_hash
@@ -20,58 +20,66 @@ Labels = Literal["duplicates", "titles", "answers"]
 
 
 @dataclass(frozen=True)
-class ArchiveTask:
-    """One thing to learn from an archive: pools, and the posts that its questions could find."""
+class LabelledTask:
+    """One thing to learn from an archive: labelled questions, and the posts they could find."""
 
-    dataset: Dataset
+    name: str  # of the dataset
     labels: Labels
     queries: Mapping[str, Sequence[LabelledQuery]]  # by split
     posts: Sequence[Post]  # those of train first, then of dev, then of test
     seen: Mapping[str, int]  # how many of the posts existed for the questions of a split
     # new questions by split: right are those that each was marked a duplicate of
-    asked: Mapping[str, Sequence[LabelledQuery]] = field(default_factory=dict)
-    # what BM25 finds first for the new questions of dev and test that are used as evidence
-    near: Mapping[str, Sequence[Post]] = field(default_factory=dict)
+    asked: Mapping[str, Sequence[LabelledQuery]]
 
     def asked_sample(self, split: str) -> list[LabelledQuery]:
         """The new questions of a split that are used as evidence: all marked, some unmarked."""
         return _evidence(self.asked.get(split, ()))
 
 
-def make_tasks(
-    labels: ArchiveLabels, names: Collection[TaskName], seed: int
-) -> tuple[dict[TaskName, ArchiveTask], dict[TaskName, str]]:
+@dataclass(frozen=True)
+class ArchiveTask(LabelledTask):
+    """A task with pools of candidates for its questions."""
+
+    dataset: Dataset
+    # what BM25 finds first for the new questions of dev and test that are used as evidence
+    near: Mapping[str, Sequence[Post]]
+
+
+def labelled_tasks(
+    labels: ArchiveLabels, names: Collection[TaskName]
+) -> tuple[dict[TaskName, LabelledTask], dict[TaskName, str]]:
     """The tasks that the archive has labels for, and the reason for each one that is missing."""
-    tasks: dict[TaskName, ArchiveTask] = {}
+    tasks: dict[TaskName, LabelledTask] = {}
     missing: dict[TaskName, str] = {}
     for name, make in TASKS.items():
         if name in names:
             try:
-                tasks[name] = make(labels, seed)
+                tasks[name] = make(labels)
             except AskonceError as error:
                 missing[name] = str(error)
-    if len(tasks) == len(TASKS):
-        tasks["answers"] = _apart(tasks["answers"], tasks["questions"])
     return tasks, missing
 
 
-def question_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
-    """Pools to learn which questions are the same, from the archive's marked duplicates.
+def draw_all(tasks: Mapping[TaskName, LabelledTask], seed: int) -> dict[TaskName, ArchiveTask]:
+    """The tasks of one archive with pools."""
+    drawn = {name: draw_pools(task, seed) for name, task in tasks.items()}
+    if len(drawn) == len(TASKS):
+        drawn["answers"] = _apart(drawn["answers"], drawn["questions"])
+    return drawn
+
+
+def question_task(labels: ArchiveLabels) -> LabelledTask:
+    """Which questions are the same, by the archive's marked duplicates.
 
     Every question of a cluster of duplicates is right for every other. Where fewer than ten
     questions are marked, the title of a question is the query and its body the right candidate.
-
-    Training pools hold all right candidates with 15 wrong ones that BM25 finds and 15 random ones.
-    Dev and test pools hold what BM25 finds first (50) and random wrong ones, 100 in all; a right
-    one that BM25 does not find is ``missed`` and counts against every ranker, since a re-ranker
-    behind BM25 will never see it. A pool draws from its own split and older ones only.
     """
     visited = [query for query in labels.visited("question") if query.right]
     queries, asked = labels.duplicates() + visited, labels.asked()
     corpus = {name: [post] for name, post in labels.archive.questions.items()}
     clusters = {labels.clusters[query.split_id] for query in queries}
     if len(queries) >= MIN_DUPLICATES and len(clusters) >= MIN_CLUSTERS:
-        return _task(labels, "duplicates", queries, corpus, Drawer(seed), asked)
+        return _task(labels, "duplicates", queries, corpus, asked)
     queries = labels.titles()
     if not queries:
         raise AskonceError(
@@ -79,17 +87,15 @@ def question_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
             "title and a body; nothing to learn from"
         )
     corpus = {name: [body] for name, body in labels.bodies.items()}
-    return _task(labels, "titles", queries, corpus, Drawer(seed))
+    return _task(labels, "titles", queries, corpus)
 
 
-def answer_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
-    """Pools to learn which answer is right, from accepted answers and votes.
+def answer_task(labels: ArchiveLabels) -> LabelledTask:
+    """Which answer is right, by accepted answers and votes.
 
     Right is the accepted answer, else the best-voted one if it has two votes and more than the
     next. Wrong are the question's answers with at most half of its votes and two fewer; answers
-    between are left out, and so are those of duplicates. All of these are candidates, since an
-    engine finds them through their question; others come from BM25 and at random, as many as in
-    :func:`question_task`. A pool draws from its own split and older ones only.
+    between are left out, and so are those of duplicates.
     """
     queries = labels.answered() + [query for query in labels.visited("answer") if query.right]
     if not queries:
@@ -98,44 +104,55 @@ def answer_task(labels: ArchiveLabels, seed: int = 1) -> ArchiveTask:
             "more than the next; nothing to learn from"
         )
     corpus = {name: labels.archive.answers_to(name) for name in labels.archive.questions}
-    return _task(labels, "answers", queries, corpus, Drawer(seed, given=True))
+    return _task(labels, "answers", queries, corpus)
 
 
 # answers first: their encoder, which may learn from more labels, is tried for questions too
-TASKS: dict[TaskName, Callable[[ArchiveLabels, int], ArchiveTask]] = {
+TASKS: dict[TaskName, Callable[[ArchiveLabels], LabelledTask]] = {
     "answers": answer_task,
     "questions": question_task,
 }
+
+
+def draw_pools(task: LabelledTask, seed: int = 1) -> ArchiveTask:
+    """The task with pools, which takes a search by BM25 for each of its questions.
+
+    Training pools hold all right candidates with 15 wrong ones that BM25 finds and 15 random ones.
+    Dev and test pools hold what BM25 finds first (50) and random wrong ones, 100 in all; a right
+    one that BM25 does not find is ``missed`` and counts against every ranker, since a re-ranker
+    behind BM25 will never see it. All labelled answers are candidates, since an engine finds them
+    through their question. A pool draws from its own split and older ones only.
+    """
+    drawer = Drawer(seed, given=task.labels == "answers")
+    splits, near, begin = {}, {}, 0
+    for split in SPLITS:
+        drawer.add(task.posts[begin : task.seen[split]])
+        begin = task.seen[split]
+        splits[split] = tuple(drawer.pool(query, split == "train") for query in task.queries[split])
+        for query in task.asked_sample(split) if split != "train" else ():
+            near[query.query.id] = drawer.near(query, NEAR)
+    dataset = Dataset(task.name, splits, corpus=task.posts)
+    return ArchiveTask(**vars(task), dataset=dataset, near=near)
 
 
 def _task(
     labels: ArchiveLabels,
     kind: Labels,
     queries: Sequence[LabelledQuery],
-    corpus: Mapping[str, Sequence[Post]],  # what may be drawn, by its question
-    drawer: Drawer,
+    corpus: Mapping[str, Sequence[Post]],  # what may be found, by its question
     asked: Sequence[LabelledQuery] = (),
-) -> ArchiveTask:
-    """Fill the drawer split by split, so that a pool never holds a post of a later one."""
+) -> LabelledTask:
     labelled = [query.split_id for query in queries]
     split_of = split_by_time(labels.archive.questions, labels.clusters, labelled)
     by_split = _by_split(queries, split_of)
     by_split["train"] = _sample(by_split["train"], MAX_POOLS)
-    new_questions = _by_split(asked, split_of)
     posts: list[Post] = []
-    splits, seen, near = {}, {}, {}
+    seen = {}
     for split in SPLITS:
-        new = [post for q, own in corpus.items() if split_of[q] == split for post in own]
-        drawer.add(new)
-        posts += new
+        posts += [post for q, own in corpus.items() if split_of[q] == split for post in own]
         seen[split] = len(posts)
-        splits[split] = tuple(drawer.pool(query, split == "train") for query in by_split[split])
-        for query in _evidence(new_questions[split]) if split != "train" else ():
-            near[query.query.id] = drawer.near(query, NEAR)
     name = f"{labels.archive.name}-{'answers' if kind == 'answers' else 'questions'}"
-    everything = [post for own in corpus.values() for post in own]
-    dataset = Dataset(name, splits, corpus=everything)
-    return ArchiveTask(dataset, kind, by_split, posts, seen, new_questions, near)
+    return LabelledTask(name, kind, by_split, posts, seen, _by_split(asked, split_of))
 
 
 def _evidence(asked: Sequence[LabelledQuery]) -> list[LabelledQuery]:
