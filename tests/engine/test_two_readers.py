@@ -22,9 +22,17 @@ from askonce.errors import AskonceError
 from askonce.index.readers import SHORT_WORDS
 from askonce.key_encoders import SentenceKeys, two_readers
 from askonce.ranking.manifest import new_folder, read_manifest, write_manifest
+from askonce.ranking.stages import Query
 from askonce.server.metrics import EngineState, Metrics
 from askonce.types import Post
-from tests.engine.two_readers import TOPICS, Synonyms, make_archive, mrr
+from tests.engine.two_readers import (
+    TOPICS,
+    UNREAD_WEIGHTS,
+    WEIGHTS,
+    Synonyms,
+    make_archive,
+    mrr,
+)
 
 POSTS = 2 * TOPICS
 
@@ -45,6 +53,12 @@ def folder(tmp_path, teacher):
 def keys(engine):
     index = engine._manager.ready().question.vectors
     return {name: index._snapshot.keys[row] for name, row in index._contents.rows.items()}
+
+
+def fused_weights(engine):
+    """The weights that a search has now, of both stages."""
+    with engine.searching("question") as search:
+        return search.rank([Query("topic7")])[0].weights
 
 
 def read_once(engine):
@@ -106,10 +120,13 @@ def test_the_share_grows_and_quality_with_it(folder, teacher):
     with Engine.open(folder) as engine:
         assert engine.status().read == 0 and not teacher.read  # found at once, by the student
         assert engine.similar("topic7 part1", 1, "typed")[0].id == "q07"
-        shares, quality = [0.0], [mrr(engine)]
+        shares, quality, weights = [0.0], [mrr(engine)], [fused_weights(engine)]
         while read_once(engine):
             shares.append(engine.status().read)
             quality.append(mrr(engine))
+            weights.append(fused_weights(engine))
+    assert weights[0] == UNREAD_WEIGHTS and weights[-1] == WEIGHTS
+    assert weights == sorted(weights, key=lambda one: one["vectors"])
     assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 1 + -(-POSTS // 32)
     assert quality[-1] > quality[0] + 0.2
     assert min(quality) >= quality[0] - 0.02  # with half of the posts read it is no worse

@@ -10,6 +10,7 @@ from askonce.types import Post
 from tests.teachers.small_teacher import SmallTeacher
 
 TOPICS, DIM = 40, 32
+WEIGHTS, UNREAD_WEIGHTS = {"bm25": 0.2, "vectors": 1.0}, {"bm25": 1.0, "vectors": 0.5}
 
 
 class Synonyms(SmallTeacher):
@@ -45,7 +46,9 @@ def make_archive(folder, teacher, answers=()):
     student = Ranker.create("bag", lexicon, vectors, {"map": False})
     student.model.weights.data.fill_(1.0)  # every word counts as much as for the teacher
     student.save(home / "student")
-    serving = Serving("sentence:minilm", fast="student", weights={"bm25": 0.2, "vectors": 1.0})
+    serving = Serving(
+        "sentence:minilm", fast="student", weights=WEIGHTS, unread_weights=UNREAD_WEIGHTS
+    )
     write_manifest(home, Manifest("2026-01-01", serving, serving if answers else None))
     with_models.close()
     return folder

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +42,19 @@ def test_a_manifest_comes_back_as_it_was(tmp_path):
     write_manifest(folder, FULL)
     assert read_manifest(folder) == FULL
     assert current(tmp_path) == folder
+
+
+def test_weights_follow_the_share_that_a_teacher_has_read():
+    serving = Serving(
+        "teacher",
+        fast="student",
+        weights={"vectors": 2.0, "pair": 4.0},
+        unread_weights={"bm25": 1.0, "vectors": 0.5, "pair": 3.0},
+    )
+    assert serving.fusion_at(0).weights == {"bm25": 1.0, "vectors": 0.5, "pair": 3.0}
+    assert serving.fusion_at(0.5).weights == {"bm25": 0.5, "vectors": 1.25, "pair": 3.5}
+    assert serving.fusion_at(1).weights == {"bm25": 0.0, "vectors": 2.0, "pair": 4.0}
+    assert replace(serving, unread_weights={}).fusion_at(0) == serving.fusion
 
 
 def test_saving_alone_puts_nothing_in_service(tmp_path):

@@ -456,8 +456,13 @@ def test_what_fits_the_time_is_read_and_all_systems_are_measured_on_it(
     assert len(teacher.read) == 6 * 16
     assert reading.tried
     assert reading.read == 6 * 16 < reading.posts == 2 * TOPICS
-    figures = trained.manifest.questions.figures["dev"]
+    serving = trained.manifest.questions
+    figures = serving.figures["dev"]
     assert {"vectors", "bm25"} <= figures.keys()
+    assert serving.fast is not None  # of all posts until the teacher has read them
+    assert figures["fused of all posts"]["MAP"] >= figures["bm25 of all posts"]["MAP"]
+    assert figures["bm25 of all posts"]["MAP"] <= figures["bm25"]["MAP"]
+    assert serving.unread_weights["bm25"] > 0
     held_out = {f"how topic{n}" for n in range(50, TOPICS)}  # the newest
     assert held_out <= set(teacher.read)
     assert no_text_twice(teacher.read)

@@ -15,6 +15,7 @@ from askonce.training.archive.selection.compare import (
     Measured,
     Selected,
     average_precision,
+    before_reading,
     figures,
     gains,
     select_bm25,
@@ -104,6 +105,23 @@ def test_both_serve_when_each_knows_something():
     test = chosen.figures()["test"]
     assert test["fused"]["MAP"] > test["bm25"]["MAP"] + 0.05
     assert list(test)[-1] == "fused"
+
+
+class NoKeys:
+    """An encoder of planned questions, which need none."""
+
+    def candidate_keys(self, posts):
+        return np.empty((len(posts), 1))
+
+
+@pytest.mark.parametrize(("lift", "least", "most"), [(0.0, 0.0, 0.25), (1.5, 0.5, 2.0)])
+def test_before_a_teacher_has_read_vectors_weigh_what_the_student_knows(lift, least, most):
+    chosen = selected_encoder(splits(150, 1.5, 3.0))
+    systems = before_reading(splits(150, 1.5, lift), chosen, NoKeys(), [])
+    bm25, fused = systems["bm25 of all posts"], systems["fused of all posts"]
+    assert fused.dev_map >= bm25.dev_map
+    assert least <= fused.fusion.weight("vectors") <= most
+    assert fused.fusion.weight("vectors") < chosen.served.fusion.weights["vectors"]
 
 
 def test_an_earlier_encoder_serves_unless_dev_can_tell_them_apart():

@@ -147,6 +147,9 @@ class KeyIndex(Index, Protocol):
     def unread_count(self) -> int:
         """How many there are."""
 
+    def read_share(self) -> float:
+        """The share of posts whose keys are final; for every search, so it may be seconds old."""
+
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         """The k posts that match a query's key best; equal scores are ordered by id."""
 

@@ -96,6 +96,9 @@ class VectorIndex:
     def unread_count(self) -> int:
         return len(self._contents.unread)
 
+    def read_share(self) -> float:
+        return 1 - self.unread_count() / max(1, len(self))
+
     def remove(self, ids: Iterable[str]) -> None:
         self._need_writer()
         with self._writing:

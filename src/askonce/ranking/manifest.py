@@ -52,6 +52,9 @@ class Serving:
     how: How = "zscore"
     # of "bm25", "vectors" and "pair"; the first two select candidates, all three order them
     weights: Mapping[str, float] = field(default_factory=lambda: {"bm25": 1.0})
+    # the weights where ``fast`` has read all posts and ``encoder`` none of them; they approach
+    # ``weights`` with the share that it has read. Empty: they are the same
+    unread_weights: Mapping[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None  # scores to the probability of a duplicate
     floor: float = 0.5  # the least probability at which a question is said to be the same
     close: float = 0.05  # below this probability, a question is only shown on request
@@ -60,8 +63,9 @@ class Serving:
     labels: str = ""
     # split -> system -> metric -> value. Systems: "bm25", "vectors", "pair" and "fused", which is
     # what serves; "without pair" where a pair model serves; "vectors NAME" and "fused NAME" for
-    # encoders that were tried and not selected. And "probability" -> "test" -> the quality of the
-    # calibration
+    # encoders that were tried and not selected; "bm25 of all posts" and "fused of all posts" where
+    # the others are of those that a teacher has read: with the vectors of ``fast``. And
+    # "probability" -> "test" -> the quality of the calibration
     figures: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     # the 95 % interval of MAP over questions: split -> system -> low and high
     intervals: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
@@ -78,6 +82,19 @@ class Serving:
     @property
     def fusion(self) -> Fusion:
         return Fusion(self.how, self.weights)
+
+    def fusion_at(self, read: float) -> Fusion:
+        """The fusion where ``encoder`` has read this share of the posts, ``fast`` the others."""
+        if not self.unread_weights:
+            return self.fusion
+        first, last = self.unread_weights, self.weights
+        return Fusion(
+            self.how,
+            {
+                stage: (1 - read) * first.get(stage, 0.0) + read * last.get(stage, 0.0)
+                for stage in dict.fromkeys((*last, *first))
+            },
+        )
 
     @property
     def untrained(self) -> str | None:

@@ -15,6 +15,8 @@ NAMES = {
     "pair": "pair model",
     "without pair": "without pair model",
     "fused": "in service",
+    "bm25 of all posts": "BM25, all posts",
+    "fused of all posts": "in service at first, all posts",
 }
 
 
@@ -112,4 +114,4 @@ def _reading(teacher: "TeacherReading") -> str:
         return f"{text}: not compared, for lack of --minutes; an engine reads on"
     if teacher.read == teacher.posts:
         return text
-    return f"{text}: all systems measured on these; an engine reads the others"
+    return f"{text}: measured on these unless it says all posts; an engine reads the others"

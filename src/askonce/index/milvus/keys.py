@@ -1,5 +1,7 @@
 """Search in Milvus by the keys of an encoder, by inner product."""
 
+import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +15,7 @@ FORMAT = 1
 SPARE = 10  # extra hits, as rounding may have changed the order
 ROUNDING = 1e-5  # of single precision, relative to the largest score
 UNREAD = "read == false"
+SHARE_SECONDS = 5.0
 
 
 class MilvusKeys(MilvusCollection):
@@ -23,6 +26,7 @@ class MilvusKeys(MilvusCollection):
 
     def __init__(self, address: str, name: str, coder: KeyEncoder, writer: bool = True) -> None:
         self.coder = coder
+        self._share, self._share_until = 1.0, -math.inf
         made = {"kind": "keys", "format": FORMAT, "coder": coder.name}
         super().__init__(address, name, made, writer)
 
@@ -63,6 +67,14 @@ class MilvusKeys(MilvusCollection):
                 timeout=self._milvus.seconds,
             )
         return int(rows[0]["count(*)"])
+
+    def read_share(self) -> float:
+        """Of at most ``SHARE_SECONDS`` ago: counting takes a request."""
+        now = time.monotonic()
+        if now >= self._share_until:
+            self._share = 1 - self.unread_count() / max(1, len(self))
+            self._share_until = now + SHARE_SECONDS
+        return self._share
 
     def search_key(self, key: np.ndarray, k: int = 10) -> list[Hit]:
         if k < 1:

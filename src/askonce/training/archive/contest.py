@@ -9,6 +9,7 @@ from askonce.archive import Snapshot
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
 from askonce.ranking.manifest import SENTENCE, Serving, TeacherReading
+from askonce.ranking.stages import PAIR
 from askonce.teachers import STARTER
 from askonce.training.archive.candidates.encoders import (
     TrainedEncoder,
@@ -20,6 +21,7 @@ from askonce.training.archive.candidates.encoders import (
 from askonce.training.archive.candidates.pair_model import TrainedPair, train_pair
 from askonce.training.archive.candidates.students import STUDENT
 from askonce.training.archive.candidates.task_training import TaskTraining
+from askonce.training.archive.candidates.teaching import TEACHER_WEIGHTS
 from askonce.training.archive.selection import compare
 from askonce.training.archive.selection.calibrate import Calibrated, calibrate, weigh_votes
 from askonce.training.archive.selection.held_out import HeldOut
@@ -94,12 +96,14 @@ class TaskContest:
                 selected = compare.select_pair(self.splits, selected, pair.ranker)
             calibrated = self._calibrate(selected)
             fast, selected = self._fast(selected)
+            fusion = selected.served.fusion
             serving = Serving(
                 encoder=selected.encoder.location if selected.encoder else None,
                 fast=fast,
                 pair=pair.location if pair and selected.pair else None,
-                how=selected.served.fusion.how,
-                weights=selected.served.fusion.weights,
+                how=fusion.how,
+                weights=fusion.weights,
+                unread_weights=_unread_weights(selected),
                 calibration=calibrated.calibration,
                 floor=calibrated.floor,
                 close=calibrated.close,
@@ -129,7 +133,10 @@ class TaskContest:
         teacher, starter = self.run.teacher, f"{SENTENCE}{STARTER}"
         if teacher is None or teacher.starter is None or serving.encoder != starter:
             return serving
-        return replace(serving, encoder=teacher.location, fast=starter)
+        serving = replace(serving, encoder=teacher.location, fast=starter)
+        if serving.how != "zscore" or PAIR in serving.weights:
+            return serving
+        return replace(serving, weights=TEACHER_WEIGHTS, unread_weights=serving.weights)
 
     def _add(self, encoders: Iterable[TrainedEncoder]) -> None:
         for encoder in encoders:
@@ -142,8 +149,23 @@ class TaskContest:
         if fast is None:
             return None, selected
         location, coder = fast
-        typed = compare.while_typing(self.splits, selected, coder)
-        return location, replace(selected, systems={**selected.systems, "while typing": typed})
+        systems = {**selected.systems, **self._before_reading(selected, coder)}
+        systems["while typing"] = compare.while_typing(self.splits, selected, coder)
+        return location, replace(selected, systems=systems)
+
+    def _before_reading(
+        self, selected: compare.Selected, fast: KeyEncoder
+    ) -> dict[str, compare.Measured]:
+        """What serves until the teacher has read all posts; nothing where it has."""
+        posts = self.run.task.posts
+        if len(self.task.posts) == len(posts):
+            return {}
+        self.run.say("measuring the student on all posts")
+        splits = {
+            split: replace(HeldOut.of(self.run.task, split), queries=own.queries)
+            for split, own in self.splits.items()
+        }
+        return compare.before_reading(splits, selected, fast, posts)
 
     def _student(self, encoder: str) -> tuple[str, KeyEncoder] | None:
         """The student of an encoder; of the teacher as it comes also one without labels."""
@@ -171,3 +193,15 @@ class TaskContest:
         begin = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - begin
+
+
+def _unread_weights(selected: compare.Selected) -> Mapping[str, float]:
+    """The weights before the teacher has read; a pair model keeps its share of them."""
+    before = selected.systems.get(f"fused {compare.ALL_POSTS}")
+    if before is None:
+        return {}
+    weights, last = dict(before.fusion.weights), selected.served.fusion.weights
+    if PAIR in last:
+        first = sum(weight for stage, weight in last.items() if stage != PAIR)
+        weights[PAIR] = last[PAIR] * sum(weights.values()) / first
+    return weights

@@ -21,7 +21,8 @@ from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.events import OnEvent, Reading
 from askonce.types import Dataset, Pool, Post, TaskName, candidates
 
-TEACHER_WEIGHT, STARTER_WEIGHT = 3.0, 2.0  # beside BM25, by ``fit_priors``
+# beside BM25, where no label tells; by ``fit_priors``
+TEACHER_WEIGHTS, STARTER_WEIGHTS = {BM25: 1.0, VECTORS: 3.0}, {BM25: 1.0, VECTORS: 2.0}
 READ_TOGETHER = 256  # texts between two looks at the clock
 COMPARED = 300  # questions of dev, and of test, that are read first
 MIN_COMPARED = 100  # that must be read to compare by, or all where there are fewer
@@ -189,7 +190,8 @@ def unlabelled(
     return Serving(
         encoder=teacher.location,
         fast=fast,
-        weights={BM25: 1.0, VECTORS: TEACHER_WEIGHT},
+        weights=TEACHER_WEIGHTS,
+        unread_weights=STARTER_WEIGHTS if fast is not None else {},
         calibration=calibration,
         teacher=TeacherReading(teacher.name, read, len(posts)),
     )
@@ -197,13 +199,12 @@ def unlabelled(
 
 def usual_weight(teacher: str | None) -> float:
     """The weight beside BM25 of a teacher, or of the starter, where no label tells."""
-    return STARTER_WEIGHT if teacher is None else TEACHER_WEIGHT
+    return (STARTER_WEIGHTS if teacher is None else TEACHER_WEIGHTS)[VECTORS]
 
 
 def starter_serving(name: TaskName) -> Serving:
     calibration = prior(STARTER) if name == "questions" else None
-    weights = {BM25: 1.0, VECTORS: STARTER_WEIGHT}
-    return Serving(f"{SENTENCE}{STARTER}", weights=weights, calibration=calibration)
+    return Serving(f"{SENTENCE}{STARTER}", weights=STARTER_WEIGHTS, calibration=calibration)
 
 
 def _labels(tasks: Iterable[ArchiveTask]) -> Iterator[str]:

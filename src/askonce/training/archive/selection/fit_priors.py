@@ -24,8 +24,8 @@ def main() -> None:
     held_out = HeldOut.of(everything, "test")
     encoded, starter = (_encoded(task, name) for name in (MINILM, STARTER))
     lines = [
-        f"TEACHER_WEIGHT = {_best_weight(task, held_out, encoded)}",
-        f"STARTER_WEIGHT = {_best_weight(task, held_out, starter)}",
+        f"TEACHER_WEIGHTS: vectors {_best_weight(task, held_out, encoded)}",
+        f"STARTER_WEIGHTS: vectors {_best_weight(task, held_out, starter)}",
     ]
     for name, encoder in (("BY_WORDS", None), ("BY_MINILM", encoded)):
         fitted = fit_calibration(_without_bm25(_evidence(task, held_out, encoder)))
