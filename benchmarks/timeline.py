@@ -1,6 +1,6 @@
 """How good search is while an archive is imported, trained and read: MRR over time.
 
-    python benchmarks/timeline.py FOLDER [--minutes 4.5] [--seconds 1200] [--json FILE] [--svg FILE]
+    python benchmarks/timeline.py FOLDER [--minutes 4.5] [--seconds 1200] [--all] [--json FILE]
 
 InsuranceQA's 44,302 posts become an archive. One process serves it and lets the teacher read in the
 background, another one runs `askonce train`; once in a while, answers are searched for questions
@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=4.5, help="of training")
     parser.add_argument("--seconds", type=float, default=1200.0, help="to measure for")
     parser.add_argument("--reading", type=float, default=1.0, help="share of one core")
+    parser.add_argument("--all", action="store_true", help="then read the rest, for a last figure")
     parser.add_argument("--archive", help="an archive to copy instead of InsuranceQA")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--svg", type=Path)
@@ -148,6 +149,9 @@ def main() -> None:
             points = follow(engine, queries, given.seconds)
         finally:
             training.wait()
+        if given.all:
+            engine.read_all()
+        after = mrr(engine, queries)
     models = current(given.folder)
     result = {
         "posts": posts,
@@ -157,6 +161,7 @@ def main() -> None:
         "model": models.name if models else None,
         "first vectors after s": _first(points, lambda point: point.model != "BM25"),
         "student after s": _first(points, lambda point: "student" in point.model),
+        "mrr at the end": {"read": engine.status().read, "mrr": after},
         "points": [asdict(point) for point in points],
     }
     if given.json:

@@ -48,6 +48,8 @@ class Ranking:
         return {self.documents[n]: -float(rank) for rank, n in enumerate(order)}
 
     def tied_positives(self) -> int:
+        if not (self.scores[1:] == self.scores[:-1]).any():
+            return 0
         relevant = self.labels > 0
         return int(np.isin(self.scores[relevant], self.scores[~relevant]).sum())
 
