@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from askonce.bench.report.figures import FIGURES
-from askonce.bench.report.histories import histories, still_rising
+from askonce.bench.report.histories import histories, joined, still_rising
 from askonce.bench.report.results import tables
 from askonce.bench.report.table import result_table
 from askonce.bench.store import Store, write_json
+from askonce.cli import app
 from askonce.evaluation import METRICS
 
 CURVES = Path(__file__).parents[2] / "docs/results/curves.json"
@@ -82,3 +84,24 @@ def test_the_official_protocol_counts_all_questions(tmp_path):
     assert block.rows == [["ctrn", "0.800", "0.600", "0.800", "0.600"]]
     put(store, "hyperqa", [0.1], 1, dataset="wikiqa")
     assert len(FIGURES["official-protocol"](store)) == 1
+
+
+def test_epochs_of_other_rows_are_kept():
+    def entry(model, seed, *dev):
+        return {"dataset": "wikiqa", "model": model, "seed": seed, "dev": list(dev)}
+
+    now, before = [entry("ctrn", 2, 0.7)], [entry("ctrn", 2, 0.6), entry("cabin", 1, 0.5)]
+    assert joined(now, before) == [entry("cabin", 1, 0.5), entry("ctrn", 2, 0.7)]
+
+
+def test_the_command_keeps_them_where_earlier_rows_are_kept(tmp_path):
+    store, curves, summary = tmp_path / "store", tmp_path / "curves.json", tmp_path / "s.json"
+    put(Store.make(store, quick=False), "ctrn", [0.1, 0.2], 2)
+    command = ["report", str(store), "--out", str(curves), "--out", str(summary)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    put(other := Store.make(tmp_path / "other", quick=False), "qrnn", [0.3, 0.4], 2)
+    command[1] = str(tmp_path / "other")
+    assert CliRunner().invoke(app, [*command, "--earlier", str(summary)]).exit_code == 0
+    assert [x["model"] for x in json.loads(curves.read_text())] == ["ctrn", "qrnn"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert json.loads(curves.read_text()) == histories(other)

@@ -26,6 +26,18 @@ def histories(store: Store) -> list[dict[str, Any]]:
     ]
 
 
+def joined(
+    entries: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """These entries and the earlier ones of cells that are not among them, in order of cells."""
+    by_cell = {_cell(entry): entry for entry in (*earlier, *entries)}
+    return [by_cell[cell] for cell in sorted(by_cell)]
+
+
+def _cell(entry: dict[str, Any]) -> tuple[str, str, int]:
+    return entry["dataset"], entry["model"], entry["seed"]
+
+
 def ended_early(cell: StoredCell) -> bool:
     """Whether a stored cell reached its limit of epochs while dev still rose."""
     return still_rising(dev(cell), limit(cell)) and not cell.settings.get("quick", False)

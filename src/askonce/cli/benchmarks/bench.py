@@ -119,7 +119,8 @@ def report(
         Path | None,
         Option(
             help="NAME.json of other stores: NAME.json and --readme keep rows of theirs that "
-            "this store lacks or has with fewer seeds, and lines of the table of gains."
+            "this store lacks or has with fewer seeds, and lines of the table of gains. A "
+            "curves.json that is there keeps the epochs of other rows."
         ),
     ] = None,
     archive: Annotated[
@@ -149,7 +150,7 @@ def report(
         _write_pages(opened, written, texts, gains)
     entries = summary_entries(tables(opened), opened) if written[".json"] or readme else []
     entries = with_earlier(entries, json_value(earlier) if earlier else [])
-    _write_figures(opened, entries, written[".json"])
+    _write_figures(opened, entries, written[".json"], keep=earlier is not None)
     if readme is not None:
         _write_readme(readme, short_table(entries), gains, earlier is not None)
     if json:
@@ -171,13 +172,21 @@ def _by_ending(paths: Iterable[Path]) -> dict[str, list[Path]]:
 
 
 def _write_figures(
-    store: "Store", entries: Sequence[dict[str, Any]], paths: Iterable[Path]
+    store: "Store", entries: Sequence[dict[str, Any]], paths: Iterable[Path], keep: bool
 ) -> None:
-    """The entries as JSON, or the dev figures by epoch, as the name says."""
-    from askonce.bench.report.histories import histories
+    """The entries as JSON, or the dev figures by epoch, as the name says.
+
+    ``keep`` the epochs in such a file of cells that the store lacks.
+    """
+    from askonce.bench.report.histories import histories, joined
+    from askonce.files import json_value
 
     for path in paths:
-        write_json(histories(store) if path.stem.endswith("curves") else entries, path)
+        if path.stem.endswith("curves"):
+            before = json_value(path) if keep and path.is_file() else []
+            write_json(joined(histories(store), before), path)
+        else:
+            write_json(entries, path)
 
 
 def _write_readme(path: Path, results: str, gains: "Sequence[Gain]", keep: bool) -> None:
