@@ -134,6 +134,7 @@ print(Path(askonce.server.__file__).with_name("static").joinpath("widget.js"))
 """
 
 
+@pytest.mark.slow
 def test_what_the_wheel_holds_is_enough(tmp_path):
     """As its settings say, without building it; tests/test_image.py does, and takes minutes."""
     site = tmp_path / "site"

@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[1]
 UNREAD = re.compile(r"\|\s?---|^\s*(?:[-*]|\d+\.) ", re.M)
 
 
+pytestmark = pytest.mark.slow  # building the site takes long
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     pytest.importorskip("mkdocs", reason="mkdocs-material is not installed")

@@ -12,14 +12,17 @@ from askonce.training.events import Step
 SMALL_RUN = Path(__file__).parents[1] / "training" / "small_run.py"
 # small weights at the start make these slow; that of CABIN is its paper's
 RATES = {"cabin": 0.1, "ctrn": 0.05, "elmo": 0.05, "mv-lstm": 0.05}
-each_model = pytest.mark.parametrize("name", MODELS.names())
-# of the rivals one of each room is quick to run: resuming is the loop's work, not the model's
+# of the rivals one of each room is quick to run: this is the loop's work, not the model's, and
+# test_models.py lets every model learn twenty pairs
 QUICK_RIVALS = {"lstm-mlp", "compare-aggregate"}
 
 
-def resumed(name: str) -> object:
+def quick_or_slow(name: str) -> object:
     is_rival = ".rivals." in MODELS[name].__module__ and name not in QUICK_RIVALS
     return pytest.param(name, marks=[pytest.mark.slow] * is_rival)
+
+
+MOST = [quick_or_slow(name) for name in MODELS.names()]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ class Stopped(Exception):
     """Somebody stopped the run."""
 
 
-@each_model
+@pytest.mark.parametrize("name", MOST)
 def test_twenty_steps_lower_the_loss(name, small, tmp_path):
     options = small.tiny(name, **small.without_dropout(name))
     # every pool whole, so that each epoch has the same groups: five batches, four times
@@ -56,7 +59,7 @@ def test_twenty_steps_lower_the_loss(name, small, tmp_path):
     assert losses[-1] < 0.8 * losses[0]
 
 
-@pytest.mark.parametrize("name", [resumed(name) for name in MODELS.names()])
+@pytest.mark.parametrize("name", MOST)
 def test_a_resumed_run_equals_one_that_was_not_stopped(name, small, tmp_path):
     # dropout as it is, and negatives that the model itself chooses
     options = small.tiny(name, train_words=True)

@@ -21,6 +21,7 @@ def test_every_client_has_an_example():
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # PyTerrier under pandas 3.1
 @pytest.mark.parametrize("client", PACKAGES)
+@pytest.mark.slow
 def test_the_example_runs(client, encoder, pair_model, tmp_path, monkeypatch, capsys):
     pytest.importorskip(PACKAGES[client], reason="`make test-integrations` installs it")
     monkeypatch.chdir(tmp_path)

@@ -260,6 +260,7 @@ def test_options_of_single_archives(tmp_path):
         options_by_archive(["a", "b"], ArchiveOptions(folder=tmp_path), None)
 
 
+@pytest.mark.slow
 def test_the_command_serves_what_it_can(tmp_path, served, wait_until):
     good, other = make(tmp_path / "good.askonce", BIKES), make(tmp_path / "b.askonce", COOKING)
     bad = make(tmp_path / "bad.askonce", COOKING)

@@ -262,6 +262,7 @@ def known_tokens(vocabulary, vectors):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_glove_covers_the_benchmarks(data_folder):
     answers = (fields[1] for _, fields in rows(data_folder / "insuranceqa_v2/answers.en.tsv.gz", 2))
     insurance = Vocabulary.build(map(tokenise, itertools.islice(answers, 5000)))

@@ -182,6 +182,7 @@ def test_the_built_in_archive():
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_a_real_forum(data_folder):
     with gzip.open(data_folder / "devops_se" / "posts.csv.gz", "rt", newline="") as file:
         rows = [row for _, row in zip(range(2000), csv.DictReader(file), strict=False)]

@@ -214,6 +214,7 @@ def test_answers_are_tried_with_one_side_and_two(tmp_path, teacher):
     assert no_text_twice(teacher.read)
 
 
+@pytest.mark.slow
 def test_an_adapter_is_the_mean_of_several_trainings(tmp_path, teacher, monkeypatch):
     trained = {}
 
@@ -315,6 +316,7 @@ def test_the_first_student_serves_before_other_encoders_are_tried(lesson, monkey
     assert trained.folder.name == "0004"  # nothing was published meanwhile
 
 
+@pytest.mark.slow
 def test_a_teacher_that_had_no_time_reads_on_and_teaches_again(tmp_path, teacher, monkeypatch):
     archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
     slow(monkeypatch, chunks=6)
@@ -498,6 +500,7 @@ def test_a_named_teacher_is_the_only_encoder(tmp_path, teacher):
 
 
 @pytest.mark.parametrize(("marks", "fitted"), [(40, False), (TOPICS, True)])
+@pytest.mark.slow
 def test_few_marks_leave_the_prior(tmp_path, teacher, lesson, marks, fitted):
     options = TrainOptions(tasks=("questions",))
     serving = (

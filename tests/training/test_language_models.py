@@ -150,7 +150,14 @@ def stop_at(kind: type[Event], side: str, epoch: int) -> OnEvent:
     return on_event
 
 
-@pytest.mark.parametrize("stop", [(Step, "query", 1), (Epoch, "query", 2), (Step, "candidate", 3)])
+@pytest.mark.parametrize(
+    "stop",
+    [
+        (Step, "query", 1),
+        pytest.param((Epoch, "query", 2), marks=pytest.mark.slow),
+        pytest.param((Step, "candidate", 3), marks=pytest.mark.slow),
+    ],
+)
 def test_a_stopped_run_goes_on_as_if_it_had_not(archive, whole, tmp_path, stop):
     expected, folder = whole
     with pytest.raises(Stopped):

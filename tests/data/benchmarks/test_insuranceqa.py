@@ -66,6 +66,7 @@ def real(published):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_counts_are_the_published_ones(real):
     counts = {
         name: (
@@ -88,6 +89,7 @@ def test_counts_are_the_published_ones(real):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_answers_are_shared_and_their_ids_betray_nothing(real):
     corpus = {post.id: post for post in real.corpus}
     places = []
@@ -100,6 +102,7 @@ def test_answers_are_shared_and_their_ids_betray_nothing(real):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_published_form_alone_gives_the_same_questions(real, data_folder, tmp_path):
     home = data_folder / "insuranceqa_v2" / "shuzi_V2"
     whole = {POOLS.format(size=500, split="test"), POOLS.format(size=100, split="test")}

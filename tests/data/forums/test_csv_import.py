@@ -137,6 +137,7 @@ def test_a_gzip_bomb_is_refused(tmp_path):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_a_real_forum(imported, data_folder):
     path, site = data_folder / "devops_se" / "posts.csv.gz", "devops.stackexchange.com"
     archive, summary = imported("csv", path, site=site)

@@ -34,6 +34,7 @@ def test_a_shared_answer_stands_once_and_makes_duplicates(imported, package):
 
 
 @pytest.mark.skipif(find_spec("insuranceqa_data") is None, reason="needs the extra 'demo'")
+@pytest.mark.slow
 def test_the_package():
     records = list(IMPORTERS["insuranceqa"](Source()))
     posts = {record.id: record for record in records if isinstance(record, Post)}
