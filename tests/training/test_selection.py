@@ -107,6 +107,14 @@ def test_both_serve_when_each_knows_something():
     assert list(test)[-1] == "fused"
 
 
+@pytest.mark.parametrize(("lift", "serves"), [(3.0, True), (0.0, False)])
+def test_before_a_teacher_has_read_a_pair_model_serves_only_if_it_gains(lift, serves):
+    read, every = splits(150, 1.5, 3.0), splits(150, 1.5, 1.5)
+    chosen = replace(selected_encoder(read), pair=Pair(every, lift))
+    unread = before_reading(every, chosen, NoKeys(), [])
+    assert (unread.served.fusion.weight("pair") > 0) is serves
+
+
 class NoKeys:
     """An encoder of planned questions, which need none."""
 
@@ -117,8 +125,8 @@ class NoKeys:
 @pytest.mark.parametrize(("lift", "least", "most"), [(0.0, 0.0, 0.25), (1.5, 0.5, 2.0)])
 def test_before_a_teacher_has_read_vectors_weigh_what_the_student_knows(lift, least, most):
     chosen = selected_encoder(splits(150, 1.5, 3.0))
-    systems = before_reading(splits(150, 1.5, lift), chosen, NoKeys(), [])
-    bm25, fused = systems["bm25 of all posts"], systems["fused of all posts"]
+    unread = before_reading(splits(150, 1.5, lift), chosen, NoKeys(), [])
+    bm25, fused = unread.systems["bm25"], unread.served
     assert fused.dev_map >= bm25.dev_map
     assert least <= fused.fusion.weight("vectors") <= most
     assert fused.fusion.weight("vectors") < chosen.served.fusion.weights["vectors"]

@@ -96,14 +96,16 @@ class TaskContest:
                 selected = compare.select_pair(self.splits, selected, pair.ranker)
             calibrated = self._calibrate(selected)
             fast, selected = self._fast(selected)
-            fusion = selected.served.fusion
+            unread = self._before_reading(selected, fast)
+            systems = {**selected.systems, **_of_all_posts(unread)}
+            selected, fusion = replace(selected, systems=systems), selected.served.fusion
             serving = Serving(
                 encoder=selected.encoder.location if selected.encoder else None,
-                fast=fast,
+                fast=fast[0] if fast is not None else None,
                 pair=pair.location if pair and selected.pair else None,
                 how=fusion.how,
                 weights=fusion.weights,
-                unread_weights=_unread_weights(selected),
+                unread_weights=unread.served.fusion.weights if unread is not None else {},
                 calibration=calibrated.calibration,
                 floor=calibrated.floor,
                 close=calibrated.close,
@@ -143,29 +145,29 @@ class TaskContest:
             self.tried.append(encoder)
             self.comparison.add(encode_posts(self.run, self.task, encoder))
 
-    def _fast(self, selected: compare.Selected) -> tuple[str | None, compare.Selected]:
+    def _fast(
+        self, selected: compare.Selected
+    ) -> tuple[tuple[str, KeyEncoder] | None, compare.Selected]:
         """A fast encoder in the space of the one that serves, and what is shown while typing."""
         fast = self._student(selected.encoder.location) if selected.encoder else None
         if fast is None:
             return None, selected
-        location, coder = fast
-        systems = {**selected.systems, **self._before_reading(selected, coder)}
-        systems["while typing"] = compare.while_typing(self.splits, selected, coder)
-        return location, replace(selected, systems=systems)
+        typed = compare.while_typing(self.splits, selected, fast[1])
+        return fast, replace(selected, systems={**selected.systems, "while typing": typed})
 
     def _before_reading(
-        self, selected: compare.Selected, fast: KeyEncoder
-    ) -> dict[str, compare.Measured]:
-        """What serves until the teacher has read all posts; nothing where it has."""
+        self, selected: compare.Selected, fast: tuple[str, KeyEncoder] | None
+    ) -> compare.Selected | None:
+        """What serves until the teacher has read all posts; None where it has."""
         posts = self.run.task.posts
-        if len(self.task.posts) == len(posts):
-            return {}
+        if fast is None or len(self.task.posts) == len(posts):
+            return None
         self.run.say("measuring the student on all posts")
         splits = {
             split: replace(HeldOut.of(self.run.task, split), queries=own.queries)
             for split, own in self.splits.items()
         }
-        return compare.before_reading(splits, selected, fast, posts)
+        return compare.before_reading(splits, selected, fast[1], posts)
 
     def _student(self, encoder: str) -> tuple[str, KeyEncoder] | None:
         """The student of an encoder; of the teacher as it comes also one without labels."""
@@ -195,13 +197,8 @@ class TaskContest:
         self.seconds += time.perf_counter() - begin
 
 
-def _unread_weights(selected: compare.Selected) -> Mapping[str, float]:
-    """The weights before the teacher has read; a pair model keeps its share of them."""
-    before = selected.systems.get(f"fused {compare.ALL_POSTS}")
-    if before is None:
+def _of_all_posts(unread: compare.Selected | None) -> dict[str, compare.Measured]:
+    """BM25 and what serves, as the manifest names them beside those of posts that were read."""
+    if unread is None:
         return {}
-    weights, last = dict(before.fusion.weights), selected.served.fusion.weights
-    if PAIR in last:
-        first = sum(weight for stage, weight in last.items() if stage != PAIR)
-        weights[PAIR] = last[PAIR] * sum(weights.values()) / first
-    return weights
+    return {"bm25 of all posts": unread.systems["bm25"], "fused of all posts": unread.served}

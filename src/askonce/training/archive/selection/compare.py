@@ -23,7 +23,6 @@ from askonce.types import Post
 WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)  # of a new stage beside those before it
 HOW: tuple[How, ...] = ("zscore", "reciprocal")
 FEW = 25  # questions of dev: a lower MAP on fewer must exceed its standard error to count
-ALL_POSTS = "of all posts"  # systems that are not measured on those that a teacher has read
 BOOTSTRAP = 2000  # samples of the questions
 ROUNDING = 1 + 1e-6  # where a single question rose, the rise and its error are equal
 
@@ -155,21 +154,22 @@ def while_typing(splits: Splits, selected: Selected, fast: KeyEncoder) -> Measur
 
 def before_reading(
     splits: Splits, selected: Selected, fast: KeyEncoder, posts: Sequence[Post]
-) -> dict[str, Measured]:
-    """What would serve if the encoder in service had read no post, and BM25: of all posts.
+) -> Selected:
+    """What serves of all posts while the encoder in service has read none, and ``fast`` all.
 
-    ``fast`` has read them instead, so the vectors have the weight that is best on dev then; none
-    where that lowers it. The systems are named as the manifest names them.
+    The vectors have the weight that is best on dev then, none if they lower it; a pair model in
+    service serves here too if it gains.
     """
     if selected.encoder is None:
         raise ValueError("before_reading needs an encoder in service")
     unread = replace(selected.encoder, keys=fast.candidate_keys(posts))
     candidates = _find(splits, Serving(weights={BM25: 1.0, VECTORS: 1.0}), unread)
-    bm25 = _measure(splits, Fusion(), candidates)
     how, dev = selected.served.fusion.how, splits["dev"].queries
+    bm25 = _measure(splits, Fusion(how), candidates)
     both = [Fusion(how, {BM25: 1.0, VECTORS: weight}) for weight in WEIGHTS]
     fusion, _ = select(dev, bm25.rankings["dev"], candidates["dev"], [bm25.fusion, *both])
-    return {f"bm25 {ALL_POSTS}": bm25, f"fused {ALL_POSTS}": _measure(splits, fusion, candidates)}
+    first = Selected(_measure(splits, fusion, candidates), {"bm25": bm25}, unread)
+    return first if selected.pair is None else select_pair(splits, first, selected.pair)
 
 
 @dataclass(frozen=True, eq=False)
