@@ -25,6 +25,7 @@ from askonce.training.archive.candidates.task_training import Clock, TaskTrainin
 from askonce.training.archive.candidates.words import ArchiveWords, learn_words
 from askonce.training.archive.contest import TaskContest
 from askonce.training.archive.preparing import Prepared, TrainOptions, prepare
+from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.events import OnEvent, Phase
 from askonce.types import TaskName, utc_now
 
@@ -72,7 +73,8 @@ def train_prepared(
     """
     if not prepared.labelled and prepared.options.encoder is not None and prepared.teacher is None:
         raise AskonceError("; ".join(prepared.missing.values()))
-    job = _Job(prepared, folder, on_event)
+    on_event(Phase("drawing candidates"))
+    job = _Job(prepared, prepared.tasks, folder, on_event)
     if publish is None or (folder / AGAIN).is_file():
         taught = job.teach(prepared.clock)
     else:
@@ -129,6 +131,7 @@ class _Taught:
 @dataclass(frozen=True, eq=False)
 class _Job:
     prepared: Prepared
+    tasks: Mapping[TaskName, ArchiveTask]
     folder: Path
     on_event: OnEvent
 
@@ -138,7 +141,7 @@ class _Job:
         teacher, student = None, None
         if prepared.teacher is not None:
             texts = student_texts(
-                prepared.labels.archive, prepared.tasks.values(), DISTIL.texts, options.seed
+                prepared.labels.archive, self.tasks.values(), DISTIL.texts, options.seed
             )
             teacher = self._read(list(map(plain, texts)), clock)
             self.on_event(Phase("learning the teacher's space"))
@@ -164,7 +167,7 @@ class _Job:
                 teacher,
                 student,
             )
-            for name, task in prepared.tasks.items()
+            for name, task in self.tasks.items()
         ]
         later = clock is prepared.clock  # what follows shares the time
         clock.questions = sum(run.taught_questions + later * run.own_questions for run in runs)
@@ -191,7 +194,7 @@ class _Job:
         """Remove what was trained, which is published, to train it again."""
         (self.folder / AGAIN).touch()
         (self.folder / UNREAD).unlink()
-        for name in (STUDENT, *self.prepared.tasks):
+        for name in (STUDENT, *self.tasks):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _read(self, texts: Sequence[str], clock: Clock) -> teaching.ArchiveTeacher:
@@ -199,7 +202,7 @@ class _Job:
         prepared, record = self.prepared, self.folder / UNREAD
         assert prepared.teacher is not None
         names = prepared.options.tasks
-        order = teaching.reading_order(prepared.tasks, prepared.archive, names, texts)
+        order = teaching.reading_order(self.tasks, prepared.archive, names, texts)
         if record.is_file():
             return teaching.load_unread(record, prepared.teacher, order)
         self.on_event(Phase(f"reading posts with {prepared.teacher.record.source}"))
@@ -210,7 +213,7 @@ class _Job:
 
     def _learn_words(self) -> ArchiveWords:
         self.on_event(Phase("learning words"))
-        datasets = [task.dataset for task in self.prepared.tasks.values()]
+        datasets = [task.dataset for task in self.tasks.values()]
         options = self.prepared.options
         return learn_words(datasets, options.vectors, options.seed, self.folder / WORDS)
 

@@ -24,6 +24,7 @@ from askonce.training.archive.candidates.students import STUDENT, bend_of, copie
 from askonce.training.archive.candidates.task_training import (
     ADAPTER_SEEDS,
     ADAPTER_SIDES,
+    LEAST_SECONDS,
     TaskTraining,
     question_count,
     train_model,
@@ -100,11 +101,11 @@ def train_student(run: TaskTraining, space: TrainedEncoder) -> TrainedEncoder | 
     if adapter is not None:
         config, first = replace(DISTIL, epochs=ADAPTER_EPOCHS), run.folder / FIRST
         learner = Distillation(ranker, run.student.texts, config, first, run.seed, bend=bend)
-        run_epochs(learner, run.on_event, run.clock.next(count))
+        run_epochs(learner, run.on_event, run.clock.next(count, LEAST_SECONDS))
         ranker = start_from(recipe, first)
     beside = BesideTeacher(teacher, DISTIL.kl, DISTIL.cosine, recipe.train.scale, bend)
     tuning = FineTuning(ranker, dataset, recipe, run.folder / STUDENT, beside=beside)
-    tuned = fit(tuning, run.on_event, run.clock.next(count))
+    tuned = fit(tuning, run.on_event, run.clock.next(count, LEAST_SECONDS))
     student = _encoder(run, STUDENT, tuned.ranker, tuned.progress)
     return replace(student, teacher=space.teacher, sides=space.sides, space_of=space.location)
 
@@ -137,7 +138,7 @@ def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[Trai
     no_words = np.zeros((len(lexicon.vocabulary), 1), np.float32)
     for sides in ADAPTER_SIDES[run.name]:
         folder = ADAPTER if sides == 1 else f"{ADAPTER}-{sides}"
-        stop = run.clock.next(ADAPTER_SEEDS * count)
+        stop = run.clock.next(ADAPTER_SEEDS * count, LEAST_SECONDS)
         trainings: list[TrainedRanker] = []
         run.say(f"training {folder}")
         for seed in range(run.seed, run.seed + ADAPTER_SEEDS):

@@ -19,6 +19,9 @@ from askonce.types import Dataset, TaskName
 EPOCH_QUESTIONS = 300  # of dev, to compare epochs; what serves is selected on all of dev
 PAIR_QUESTIONS = 6000  # to train a pair model on; each costs as much as ten for an encoder
 ADAPTER_SEEDS = 3  # trainings of an adapter, whose mean is compared
+# that the trainings of an adapter, or a stage of a student, have at least: an epoch over cached
+# vectors takes a second or less, and a training that is cut in its first epoch has learnt nothing
+LEAST_SECONDS = 10.0
 ADAPTER_SIDES: dict[TaskName, tuple[int, ...]] = {"questions": (1,), "answers": (1, 2)}
 
 
@@ -41,16 +44,19 @@ class Clock:
         """Seconds that are left, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
-    def part(self, share: float) -> Stop:
-        """When a run must stop that may take this share of what is left."""
-        until = time.monotonic() + share * self.left
+    def part(self, share: float, least: float = 0.0) -> Stop:
+        """When a run must stop that may take this share of what is left.
+
+        It has ``least`` seconds in any case, even if nothing is left.
+        """
+        until = time.monotonic() + max(share * self.left, least)
         return lambda: time.monotonic() >= until
 
-    def next(self, questions: int) -> Stop:
+    def next(self, questions: int, least: float = 0.0) -> Stop:
         """When the next run must stop; time that earlier runs left is shared again."""
         share = questions / max(questions, self.questions)
         self.questions -= questions
-        return self.part(share)
+        return self.part(share, least)
 
 
 @dataclass(frozen=True, eq=False)
