@@ -60,7 +60,7 @@ def bare(ranker: Ranker, recipe: Recipe, dataset: Dataset) -> Callable[[int], fl
     """Seconds of the bare steps of an epoch, on a model of its own."""
     config = recipe.train
     sampler = GroupSampler(dataset, dataset.train, config.negatives, config.seed)
-    collator = Collator(ranker.lexicon.numbers, sampler.right)
+    collator = Collator(ranker.lexicon.read, sampler.right)
     scorer = GroupScorer(copy.deepcopy(ranker.model).train())
     weights = [p for p in scorer.parameters() if p.requires_grad]
     optimizer = OPTIMISERS[config.optimiser](weights, lr=config.rate)

@@ -48,6 +48,16 @@ def test_who_learns_from_more_gets_more_time(sleep):
     assert not second()
 
 
+def test_a_run_may_have_some_seconds_even_if_none_are_left(sleep):
+    clock = Clock(1, questions=10)
+    sleep(2)
+    assert clock.next(5)()
+    last = clock.next(5, least=3)
+    assert not last()
+    sleep(3)
+    assert last()
+
+
 def test_a_shorter_clock_ends_with_the_longer_one(sleep):
     clock = Clock(10)
     sleep(4)

@@ -18,7 +18,7 @@ def groups(small):
 @pytest.fixture
 def collator(small):
     dataset = small.made()
-    return Collator(small.ranker(small.recipe(), dataset).lexicon.numbers, known_right([]))
+    return Collator(small.ranker(small.recipe(), dataset).lexicon.read, known_right([]))
 
 
 @pytest.mark.parametrize("name", ["hyperqa", "ctrn", "attentive-lstm", "compare-aggregate"])
@@ -29,7 +29,7 @@ def test_scores_are_those_of_the_pairs_alone(name, small, groups):
         Group(g.query, g.candidates[: 2 + n % 3], g.labels[: 2 + n % 3])
         for n, g in enumerate(groups)
     ]
-    batch = Collator(ranker.lexicon.numbers, {}).collate(uneven)
+    batch = Collator(ranker.lexicon.read, {}).collate(uneven)
     with torch.inference_mode():
         scores = GroupScorer(ranker.model)(batch)  # (G, C)
     for row, group in enumerate(uneven):
@@ -61,19 +61,21 @@ def test_a_query_and_a_candidate_may_share_an_id(collator):
     assert len(batch.candidates.text.ids[0]) == 2
 
 
-def test_a_post_is_tokenised_once(groups, small):
-    seen = []
-    numbers = small.ranker(small.recipe(), small.made()).lexicon.numbers
+def test_a_post_is_read_once_and_with_all_others(groups, small):
+    seen, calls = [], []
+    read = small.ranker(small.recipe(), small.made()).lexicon.read
 
-    def counted(post):
-        seen.append(post.id)
-        return numbers(post)
+    def counted(posts):
+        seen.extend(post.id for post in posts)
+        calls.append(len(posts))
+        return read(posts)
 
     collator = Collator(counted, {})
     for seed in range(3):
         for batch in collator.batches(groups, 4, seed):
             collator.collate(batch)
     assert len(seen) == len(set(seen))
+    assert len(calls) == 2  # queries and candidates
 
 
 def test_in_a_batch_the_right_answers_of_others_are_wrong_unless_right_here_too(small):
@@ -86,8 +88,8 @@ def test_in_a_batch_the_right_answers_of_others_are_wrong_unless_right_here_too(
         Pool(Post("q3", title="w6"), (copy,), (1,)),  # a copy of a
     ]
     groups = [Group(p.query, (right,), (1,)) for p in pools for right in p.candidates]
-    numbers = Lexicon.build([a, b, c]).numbers
-    batch = Collator(numbers, known_right(pools)).collate(groups, groups)
+    read = Lexicon.build([a, b, c]).read
+    batch = Collator(read, known_right(pools)).collate(groups, groups)
     x = False  # left out
     assert batch.labels.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert batch.mask.tolist() == [
@@ -105,7 +107,7 @@ def test_in_a_batch_others_can_be_few(others, small):
     pools = [Pool(Post(f"q{n}", title=f"w9 w{n}"), (post,), (1,)) for n, post in enumerate(posts)]
     pools[4] = Pool(pools[4].query, (posts[4], posts[0]), (1, 1))  # a0 is right for q4 too
     groups = [Group(pool.query, pool.candidates[:1], (1,)) for pool in pools]
-    collator = Collator(Lexicon.build(posts).numbers, known_right(pools))
+    collator = Collator(Lexicon.build(posts).read, known_right(pools))
     batch = collator.collate(groups, groups, others)
     assert batch.labels.diagonal().tolist() == [1] * 5
     assert batch.mask.diagonal().all()
@@ -119,7 +121,7 @@ def test_a_share_of_the_batch_sees_the_candidates_of_all_of_it(small, groups):
     dataset = small.made()
     ranker = small.ranker(small.recipe("rcnn"), dataset)
     own = [Group(g.query, g.candidates[:1], (1,)) for g in groups]
-    collator = Collator(ranker.lexicon.numbers, known_right(dataset.split("train")))
+    collator = Collator(ranker.lexicon.read, known_right(dataset.split("train")))
     with torch.inference_mode():
         whole = GroupScorer(ranker.model)(collator.collate(own, own))
         share = GroupScorer(ranker.model)(collator.collate(own[1::2], own))

@@ -84,7 +84,7 @@ def test_a_known_right_candidate_is_never_wrong(what, source):
     also = Pool(Post("o2", title="noise"), injected, (1,) * len(injected))
     made = dataset(pool, OTHER, also, corpus=(*pool.candidates, *pool.missed, *OTHER.candidates))
     sampler = GroupSampler(made, "train", Negatives(source, count=6))
-    collator = Collator(Lexicon.build(made.posts.values()).numbers, sampler.right)
+    collator = Collator(Lexicon.build(made.posts.values()).read, sampler.right)
     right = {RIGHT.text, MISSED.text, QUERY.text} if pool.missed else {RIGHT.text, QUERY.text}
     used = set()
     for epoch in range(1, 8):
@@ -121,7 +121,7 @@ def test_what_is_right_for_an_equal_query_is_right(source):
     twin = Pool(replace(QUERY, id="twin"), (MISSED,), (1,))
     made = dataset(with_wrong(), OTHER, twin)
     sampler = GroupSampler(made, "train", Negatives(source, count=20))
-    collator = Collator(Lexicon.build(made.posts.values()).numbers, sampler.right)
+    collator = Collator(Lexicon.build(made.posts.values()).read, sampler.right)
     for epoch in (1, 2):
         groups = sampler.epoch(epoch)
         batch = collator.collate(groups, groups if source == "batch" else None)

@@ -308,7 +308,7 @@ def test_mining_keeps_the_hardest_and_every_right_one(small):
     ranker = small.ranker(small.recipe("ctrn"), dataset)
     groups = GroupSampler(dataset, "train", Negatives("all")).epoch(1)
     groups[0] = Group(groups[0].query, groups[0].candidates, (1, 1, 0, 0, 0))
-    collator = Collator(ranker.lexicon.numbers, {})
+    collator = Collator(ranker.lexicon.read, {})
     ranker.model.train()
     actual = mined(groups, collator, 2, ranker, torch.device("cpu"))
     assert ranker.model.training
@@ -329,7 +329,7 @@ def test_the_mean_over_pairs_is_that_of_all_pairs_of_the_batch(small):
     first = groups[0]
     groups[0] = Group(first.query, first.candidates[:2], first.labels[:2])  # sizes that differ
     config = TrainSettings(loss="cross_entropy", average="pairs", negatives=Negatives("all"))
-    collator = Collator(ranker.lexicon.numbers, {})
+    collator = Collator(ranker.lexicon.read, {})
     ranker.model.eval()
 
     def part(own):
@@ -348,7 +348,7 @@ def test_scale_multiplies_scores_before_the_loss(small):
     dataset = small.made()
     ranker = small.ranker(small.recipe(), dataset)
     groups = GroupSampler(dataset, "train", Negatives("all")).epoch(1)
-    batch = Collator(ranker.lexicon.numbers, {}).collate(groups)
+    batch = Collator(ranker.lexicon.read, {}).collate(groups)
     with torch.inference_mode():
         scores = GroupScorer(ranker.model)(batch)
     config = TrainSettings(loss="softmax", scale=20.0)

@@ -88,10 +88,15 @@ class GroupScorer(nn.Module):
 
 
 class Collator:
-    """Makes batches of groups; caches the token ids of posts for later epochs."""
+    """Makes batches of groups; caches the token ids of posts for later epochs.
 
-    def __init__(self, numbers: Callable[[Post], TokenIds], right: Mapping[str, Right]) -> None:
-        self._encode = numbers
+    ``read`` is given many posts at once: a teacher looks their vectors up one by one far slower.
+    """
+
+    def __init__(
+        self, read: Callable[[Sequence[Post]], list[TokenIds]], right: Mapping[str, Right]
+    ) -> None:
+        self._encode = read
         self._right = right  # by query id
         # two caches, since a query and a candidate may have the same id
         self._queries: dict[str, TokenIds] = {}
@@ -100,6 +105,8 @@ class Collator:
 
     def batches(self, groups: Sequence[Group], size: int, seed: int) -> list[Sequence[Group]]:
         """Batches of groups of similar length, in random order."""
+        self._fill((group.query for group in groups), self._queries)
+        self._fill(chain.from_iterable(group.candidates for group in groups), self._candidates)
         return bucketed(groups, size, self._length, np.random.default_rng(seed))
 
     def collate(
@@ -157,31 +164,27 @@ class Collator:
         return labels, mask
 
     def _length(self, group: Group) -> int:
-        lengths = self._lengths
+        lengths, numbers = self._lengths, self._candidates
         for post in group.candidates:
             if post.id not in lengths:
-                lengths[post.id] = self._numbers(post, self._candidates).length
+                lengths[post.id] = numbers[post.id].length
         return max([lengths[post.id] for post in group.candidates])
 
     def _read(
         self, posts: Iterable[Post], cache: dict[str, TokenIds]
     ) -> tuple[list[TokenIds], list[int]]:
         """The token ids of the distinct posts, and each post's row among them."""
+        listed = list(posts)
+        self._fill(listed, cache)
         row_of: dict[str, int] = {}
-        distinct: list[TokenIds] = []
-        rows = []
-        for post in posts:
-            row = row_of.setdefault(post.id, len(distinct))
-            if row == len(distinct):
-                distinct.append(self._numbers(post, cache))
-            rows.append(row)
-        return distinct, rows
+        rows = [row_of.setdefault(post.id, len(row_of)) for post in listed]
+        return [cache[name] for name in row_of], rows
 
-    def _numbers(self, post: Post, cache: dict[str, TokenIds]) -> TokenIds:
-        ids = cache.get(post.id)
-        if ids is None:
-            ids = cache[post.id] = self._encode(post)
-        return ids
+    def _fill(self, posts: Iterable[Post], cache: dict[str, TokenIds]) -> None:
+        """Read the posts that the cache lacks."""
+        missing = {post.id: post for post in posts if post.id not in cache}
+        if missing:
+            cache.update(zip(missing, self._encode(list(missing.values())), strict=True))
 
 
 def _own_columns(groups: Sequence[Group]) -> tuple[np.ndarray, np.ndarray]:

@@ -74,8 +74,8 @@ class Beside(Protocol):
     def identity(self) -> Sequence[Any]:
         """What decides its losses, as plain values."""
 
-    def numbers(self, lexicon: Lexicon, post: Post) -> TokenIds:
-        """A post as the student reads it, with what the losses need of it."""
+    def numbers(self, lexicon: Lexicon, posts: Sequence[Post]) -> list[TokenIds]:
+        """Posts as the student reads them, with what the losses need of them."""
 
     def read(self, groups: Sequence[Group]) -> None:
         """Read the groups of an epoch, which begins now."""
@@ -107,10 +107,10 @@ class FineTuning(Learner[Group]):
         )
         self.module, self.processes, self.identity = ranker.model, processes, as_dict(recipe)
         self._beside = beside
-        numbers = ranker.lexicon.numbers
+        read: Callable[[Sequence[Post]], list[TokenIds]] = ranker.lexicon.read
         if beside is not None:
             self.identity |= {"beside": list(beside.identity)}
-            numbers = partial(beside.numbers, ranker.lexicon)
+            read = partial(beside.numbers, ranker.lexicon)
         self._ranker, self._dataset, self._recipe, self._config = ranker, dataset, recipe, config
         self.folder = folder
         self._dev = dev_split(dataset, config.dev)
@@ -118,7 +118,7 @@ class FineTuning(Learner[Group]):
         self._sampler = GroupSampler(
             dataset, split, config.negatives, config.seed, config.positives
         )
-        self._collator = Collator(numbers, self._sampler.right)
+        self._collator = Collator(read, self._sampler.right)
         # a student learns all word vectors, which is most of a step: fused, it takes a third
         fused = {"fused": True} if beside is not None and config.optimiser == "adam" else {}
         self.optimizer = OPTIMISERS[config.optimiser](

@@ -45,9 +45,9 @@ class BesideTeacher:
     def identity(self) -> Sequence[Any]:
         return self.teacher.name, self.kl, self.cosine
 
-    def numbers(self, lexicon: Lexicon, post: Post) -> TokenIds:
-        """A post with the teacher's vector of it."""
-        return read_beside(lexicon, self.teacher, [post])[0]
+    def numbers(self, lexicon: Lexicon, posts: Sequence[Post]) -> list[TokenIds]:
+        """Posts with the teacher's vectors of them."""
+        return read_beside(lexicon, self.teacher, posts)
 
     def read(self, groups: Sequence[Group]) -> None:
         """Nothing: the collator reads each post once."""
@@ -83,8 +83,8 @@ class BesidePairTeacher:
         config = self.config
         return self.teacher.name, config.loss, config.weight, config.mined
 
-    def numbers(self, lexicon: Lexicon, post: Post) -> TokenIds:
-        return lexicon.numbers(post)
+    def numbers(self, lexicon: Lexicon, posts: Sequence[Post]) -> list[TokenIds]:
+        return lexicon.read(posts)
 
     def read(self, groups: Sequence[Group]) -> None:
         """Score the pairs that no earlier epoch had."""
