@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import load_compare
-from engine_probe import resident_mb
+from engine_probe import resident_mb, wait_until_idle
 from forum import Forum
 from forum_archive import make
 
@@ -194,12 +194,13 @@ class Server:
 
 @contextmanager
 def served(folder: Path, source: Path | None = None) -> Iterator[Server]:
-    """A server on a free port, once its models are loaded; by the version in a src folder."""
+    """A server on a free port, once its models and posts are read; by a version's src folder."""
     command = [sys.executable, "-m", "askonce", "serve", str(folder), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(source))
     try:
         result = re.search(r":(\d+) ", process.stdout.readline())
         wait_for_models(int(result[1]))
+        wait_until_idle(lambda: load_compare.processor_seconds(process.pid))
         yield Server(process, int(result[1]))
     finally:
         process.terminate()

@@ -142,7 +142,8 @@ FLOW = {
         document""",
     "engine": """
         options results
-        hits lifecycle wording
+        hits wording
+        lifecycle
         duplicates feedback
         checked
         bulk explaining moderation overview
@@ -152,7 +153,7 @@ FLOW = {
         asking frames tuning
         pool worker""",
     "engine/lifecycle": """
-        following reading
+        following reading warming
         loading
         manager""",
     "engine/bulk": """

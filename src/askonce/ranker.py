@@ -328,6 +328,11 @@ class Ranker:
     def _posts(self, posts: Sequence[Post]) -> Batch:
         return self.batch(self.lexicon.read(posts))
 
+    def learn(self, post: Post) -> None:
+        """Note the token ids of a post that will be scored, unless a teacher has to read it."""
+        if type(self.lexicon) is Lexicon:
+            self._ids(post)
+
     def _ids(self, text: Text) -> TokenIds:
         """The token ids of a text; those of a post are kept for the next query."""
         if not isinstance(text, Post):

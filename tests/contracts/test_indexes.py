@@ -40,11 +40,12 @@ def test_many_keys_find_what_each_finds(index):
         pytest.skip("an index by words")
     index.remove(["p003", "p101"])
     keys = index.coder.query_keys(QUERIES)
-    together = index.search_keys(keys, 7)
-    for key, hits in zip(keys, together, strict=True):
-        alone = index.search_key(key, 7)
-        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone])
-        assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.id))
+    for count in range(1, len(keys) + 1):
+        together = index.search_keys(keys[:count], 7)
+        for key, hits in zip(keys[:count], together, strict=True):
+            alone = index.search_key(key, 7)
+            assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone])
+            assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.id))
     assert index.search_keys(keys[:0], 7) == []
 
 

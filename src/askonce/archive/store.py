@@ -271,6 +271,12 @@ class Archive:
         with self._reading() as connection:
             return list(connection.execute(query).scalars())
 
+    def newest_ids(self, limit: int) -> list[str]:
+        """The ids of the posts that were added last, newest first."""
+        query = select(posts.c.id).where(~posts.c.deleted).order_by(posts.c.number.desc())
+        with self._reading() as connection:
+            return list(connection.execute(query.limit(limit)).scalars())
+
     def iterate(self, kind: PostKind | None = None, html: bool = False) -> Iterator[Post]:
         """All posts in the order in which they were added, one chunk in memory at a time."""
         columns = list(posts.c) if html else WITHOUT_HTML

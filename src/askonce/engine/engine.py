@@ -43,6 +43,7 @@ class Engine:
 
     ``reading`` is the share of one core's time in which a teacher reads posts in the background.
     With ``follows``, it reads the indexes that another process owns, as ``follow`` tells it to.
+    With ``warms``, an engine in the background fills its caches before it is asked.
     """
 
     def __init__(
@@ -52,9 +53,10 @@ class Engine:
         index: str | None = None,
         reading: float = 0.5,
         follows: bool = False,
+        warms: bool = True,
     ) -> None:
         self.archive = archive
-        self._manager = IndexManager(archive, on_event, index, reading, follows)
+        self._manager = IndexManager(archive, on_event, index, reading, follows, warms)
         self.wording = CurrentWording(archive)
         self.checked = CheckedQuestions(self)
         # what it was made of: change number, model, length of lists

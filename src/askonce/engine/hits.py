@@ -21,7 +21,7 @@ NEAR = 20  # similar questions whose answers become candidates
 EXCERPT_CHARS = 240
 HTML_CHARACTERS = 16_000_000  # of answers whose sanitised HTML is known
 
-_shown_html = TextCache(safe_html, HTML_CHARACTERS)
+shown_html = TextCache(safe_html, HTML_CHARACTERS)
 
 
 def read_questions(cache: PostCache, ranked: Sequence[Ranked], best: int) -> None:
@@ -211,7 +211,7 @@ def answer_hits(
             thread=one.thread,
             thread_title=titles.get(one.thread, one.question).title,
             text=one.post.text,
-            html=_shown_html(one.post.html),
+            html=shown_html(one.post.html),
             score=one.score,
             votes=one.post.score,
             accepted=one.post.accepted,

@@ -11,6 +11,7 @@ from askonce.archive.cache import PostCache
 from askonce.engine.lifecycle.following import EngineEvent, OnEngineEvent, follow
 from askonce.engine.lifecycle.loading import Loader
 from askonce.engine.lifecycle.reading import BackgroundReading, read_some
+from askonce.engine.lifecycle.warming import SHARE, Warming
 from askonce.engine.results import NotReady, Status
 from askonce.errors import ArchiveUnavailable, AskonceError, NotAnEncoder
 from askonce.files import Lock
@@ -83,6 +84,7 @@ class IndexManager:
         index: str | None,
         reading: float,
         follows: bool = False,
+        warms: bool = True,
     ) -> None:
         self.archive, self._folder = archive, archive.folder
         self.posts = PostCache(archive)
@@ -104,6 +106,8 @@ class IndexManager:
         self._shares = False
         self.shared_state: SharedState | None = None  # None: nothing to follow now
         self._reading = BackgroundReading(self._read_some, reading)
+        warming = Warming(archive, self.posts, lambda: self._searches, self._warn)
+        self._warming = BackgroundReading(warming.step, SHARE if warms else 0, "warming")
 
     def need_indexes(self) -> None:
         if self.read_only and self._lock is not None:
@@ -132,6 +136,7 @@ class IndexManager:
                 raise IndexDamaged(f"the indexes of models {state.model!r} cannot be followed")
             for index, published in zip(indexes, state.indexes, strict=True):
                 index.follow(published)
+        self._warming.start()
 
     def start(self, background: bool) -> None:
         self._searches = self._open()
@@ -140,6 +145,7 @@ class IndexManager:
         if background:
             self._thread = threading.Thread(target=self._maintain, name="askonce", daemon=True)
             self._thread.start()
+            self._warming.start()
             if self._loader.storage.writable:
                 self._reading.start()
         else:
@@ -159,6 +165,7 @@ class IndexManager:
     def close(self) -> None:
         self._stop.set()
         self._reading.stop()
+        self._warming.stop()
         if self._thread is not None:
             self._thread.join()
         if self._searches is not None:

@@ -46,13 +46,15 @@ class BackgroundReading:
 
     step: Callable[[], int]  # reads a few posts; how many
     share: float  # of the time of one core; 0 turns it off
+    name: str = "reading"  # of the thread
     clock: Callable[[], float] = time.monotonic
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        if self.share > 0:
-            self._thread = threading.Thread(target=self._run, name="reading", daemon=True)
+        """Start the thread, unless it runs."""
+        if self.share > 0 and self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
             self._thread.start()
 
     def stop(self) -> None:

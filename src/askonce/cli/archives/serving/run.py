@@ -214,7 +214,8 @@ def _engine(archive: ArchiveToServe, several: bool) -> "Engine":
     options = archive.options
     posts = open_archive(archive.location, options.folder)
     messages = Messages(f"{archive.name}: " if several else "")
-    engine = Engine(posts, messages, options.index, options.reading)
+    # the caches of many archives would fill the memory before anyone asks
+    engine = Engine(posts, messages, options.index, options.reading, warms=not several)
     try:
         engine.need_indexes()
     except AskonceError:

@@ -25,6 +25,39 @@ from askonce.text.batch import Batch, TokenIds, View
 from askonce.text.vocabulary import UNK
 
 
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The weights of filters of W widths by offset in the window, P offsets in all."""
+
+    offsets: tuple[int, ...]  # P of them
+    first: np.ndarray  # (W,), of each width in ``offsets``
+    weights: Tensor  # (D, P·D)
+    bias: Tensor  # (W·D,)
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, widths: Iterable[WindowConvolution]) -> "Windows":
+        each = list(widths)
+        offsets = (o for one in each for o in range(-one.margins[0], one.margins[1] + 1))
+        first = np.cumsum([0, *(one.width for one in each[:-1])])
+        parts = [part.mT for one in each for part in one.filters.weight.chunk(one.width, dim=1)]
+        biases = [cast(Tensor, one.filters.bias) for one in each]
+        return cls(tuple(offsets), first, torch.cat(parts, dim=1), torch.cat(biases))
+
+    def rows(self, words: DistinctWords) -> Tensor:
+        """The row (N, P) of each offset of each word, of (U+1)·P rows."""
+        rows = np.empty((len(words.rows), len(self.offsets)), dtype=np.int64)  # (N, P)
+        at = {o: words.rows_at(o) * len(self.offsets) for o in set(self.offsets)}  # (N,) each
+        for column, offset in enumerate(self.offsets):
+            np.add(at[offset], column, out=rows[:, column])
+        return torch.from_numpy(rows).to(self.weights.device)
+
+    def begins(self, count: int) -> Tensor:
+        """Where the windows of this many words begin (N·W,) in their flattened rows."""
+        starts = np.arange(count)[:, None] * len(self.offsets) + self.first  # (N, W)
+        return torch.from_numpy(starts.ravel()).to(self.weights.device)
+
+
 @MODELS.add("compare-aggregate", "cam")
 class CompareAggregate(PairMatcher):
     """Candidate words times the query words they attend to, aggregated by filters."""
@@ -51,11 +84,13 @@ class CompareAggregate(PairMatcher):
         self.hidden = nn.Linear(config.widest * dim, dim)
         self.output = nn.Linear(dim + self.feature_dim, 1)
         self.table = WordTable()  # of projected words
+        self.windows: Windows | None = None  # while the table has rows
 
     def prepare(self) -> None:
         """Project all words, which are read without their context."""
         if not (self.training or self.config.flags):
             self.table.fill(self.words.weight, self.project)
+            self.windows = Windows.of(self._widths())
 
     def read_view(self, view: View, side: Side) -> States:
         if self.table.rows is None or view.vectors is not None:
@@ -116,15 +151,17 @@ class CompareAggregate(PairMatcher):
 
     def _shares(self, overlap: Overlap, query: TokenIds, candidates: DistinctWords) -> Tensor:
         """The overlap features (C, 4) of ``Overlap.shares``, from sets of words."""
-        own, present = np.unique(query.text), candidates.present()  # (Tq,), (C, U)
+        own = np.array(sorted({*query.text.tolist()}), dtype=np.int64)  # (Tq,)
+        present = candidates.present()  # (C, U)
         columns = np.searchsorted(candidates.codes, own).clip(max=len(candidates.codes) - 1)
         shared = present[:, columns] & (candidates.codes[columns] == own)  # (C, Tq)
-        idf = overlap.idf[self._ids(own)].cpu().numpy()  # (Tq,)
-        content = ~overlap.stop[self._ids(own)].cpu().numpy()  # (Tq,)
-        other = ~overlap.stop[self._ids(candidates.codes)].cpu().numpy()  # (U,)
+        ids = self._ids(own)
+        idf = overlap.idf[ids].cpu().numpy()  # (Tq,)
+        content = ~overlap.stop[ids].cpu().numpy()  # (Tq,)
         # products of float32: numpy is slow at those of bool
         counted = np.stack([np.ones_like(idf), content], axis=1)  # (Tq, 2): all words, content
-        partner = np.stack([np.ones_like(other), other], axis=1).astype(np.float32)  # (U, 2)
+        partner = np.ones((len(candidates.codes), 2), dtype=np.float32)  # (U, 2)
+        partner[:, 1] = ~overlap.stop[self._ids(candidates.codes)].cpu().numpy()
         sizes = np.maximum(counted.sum(0) + present.astype(np.float32) @ partner, 1)  # (C, 2)
         worth = np.repeat(counted, 2, axis=1)  # (Tq, 4)
         worth[:, 1::2] *= idf[:, None]
@@ -138,18 +175,13 @@ class CompareAggregate(PairMatcher):
         (U, D) is multiplied with the weights of each offset of each filter once, P in all, and the
         windows only add up.
         """
+        windows = cast(Windows, self.windows)
         compared = F.pad(compared, (0, 0, 0, 1))  # (U+1, D), the last word is outside of a text
-        widths = list(self._widths())
-        places = [place for one in widths for place in range(-one.margins[0], one.margins[1] + 1)]
-        weights = [part.mT for one in widths for part in one.filters.weight.chunk(one.width, dim=1)]
-        terms = (compared @ torch.cat(weights, dim=1)).view(-1, self.config.dim)  # ((U+1)·P, D)
-        rows = torch.stack([words.rows_at(place) for place in places], dim=1)  # (N, P)
-        rows = rows * len(places) + torch.arange(len(places), device=rows.device)
-        first = torch.tensor([0, *np.cumsum([one.width for one in widths])[:-1]])  # (W,)
-        begins = torch.arange(0, rows.numel(), len(places))[:, None] + first  # (N, W)
-        sums = F.embedding_bag(rows.flatten(), terms, begins.flatten().to(rows.device), mode="sum")
-        bias = torch.cat([cast(Tensor, one.filters.bias) for one in widths])  # (W·D,)
-        return words.maximum(sums.view(len(rows), -1)) + bias  # (C, W·D)
+        terms = (compared @ windows.weights).view(-1, self.config.dim)  # ((U+1)·P, D)
+        rows = windows.rows(words)  # (N, P)
+        begins = windows.begins(len(rows))  # (N·W,)
+        sums = F.embedding_bag(rows.flatten(), terms, begins, mode="sum")
+        return words.maximum(sums.view(len(rows), -1)) + windows.bias  # (C, W·D)
 
     def _widths(self) -> Iterable[WindowConvolution]:
         return cast(Iterable[WindowConvolution], self.filters)
