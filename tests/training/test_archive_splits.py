@@ -67,10 +67,7 @@ def archives(draw):
 
 
 @pytest.mark.parametrize("make", [question_dataset, answer_dataset])
-@settings(
-    max_examples=25,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(archive=archives())
 def test_no_question_is_in_two_splits_and_no_right_post_is_wrong(make, archive):
     try:
