@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from askonce.archive.tables import FORMAT
 from askonce.cli import app
 from askonce.errors import AskonceError, ConfigError, UnknownName
+from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
 
 QUESTION = {"id": "q", "kind": "question", "title": "Why?", "created": "2021-01-17"}
 ANSWER = {"id": "a", "kind": "answer", "body": "So.", "parent": "q", "created": "2022-01-01"}
@@ -86,6 +87,19 @@ def test_indexes_and_models_are_named(tmp_path, dump):
     (archive / "archive.sqlite3.backup-1").write_bytes(b"x" * 100)
     assert run_json("info", archive)["bytes"]["backup"] == 100
     assert "models: 0002, 0010" in run("info", archive).stdout
+
+
+def test_models_that_cannot_serve_are_named_beside_the_answer(tmp_path, dump):
+    archive = tmp_path / "x.askonce"
+    run("import", "jsonl", dump, "--into", archive)
+    write_manifest(new_folder(archive), Manifest("2026-01-01", Serving()))
+    manifest = archive / "models" / "0001" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"bm25": 1.0', '"bm25": "much"'))
+    for command in (("ask", archive, "anything"), ("index", archive)):
+        result = run(*command)
+        (note,) = [line for line in result.stderr.splitlines() if line.startswith("note:")]
+        assert "models 0001 cannot serve" in note
+        assert "questions.weights.bm25 = 'much'; expected float" in note
 
 
 def test_a_wrong_call_makes_no_archive(tmp_path, dump):

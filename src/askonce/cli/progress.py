@@ -12,6 +12,8 @@ from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Reading,
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from askonce.engine.lifecycle.following import EngineEvent, OnEngineEvent
+
 QUIET = ("seconds", "rate")  # figures of an epoch that are in metrics.jsonl only
 
 
@@ -36,6 +38,20 @@ def progress(first: str) -> Iterator[Callable[[object], None]]:
     """A spinner with the elapsed time; call the function to change its text."""
     with bar(first, "Spinner", "TimeElapsed") as (_, update):
         yield lambda message: update(description=str(message))
+
+
+@contextmanager
+def engine_progress(first: str) -> "Iterator[OnEngineEvent]":
+    """A spinner with what an engine does; problems that it survived stay as lines."""
+    with bar(first, "Spinner", "TimeElapsed") as (console, update):
+
+        def on_event(event: "EngineEvent") -> None:
+            if event.problem:
+                console.print(f"note: {event}", markup=False, soft_wrap=True)
+            else:
+                update(description=str(event))
+
+        yield on_event
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typer import Argument, Option
 
 from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
 from askonce.cli.output import console, write_json
-from askonce.cli.progress import progress
+from askonce.cli.progress import engine_progress
 
 if TYPE_CHECKING:
     from askonce.engine import RankedAnswer, SimilarQuestion
@@ -35,10 +35,9 @@ def ask(
     from askonce.engine import Engine
 
     with (
-        progress("opening the archive") as say,
-        Engine.open(archive, index=index, folder=folder, on_event=say) as engine,
+        engine_progress("opening the archive") as on_event,
+        Engine.open(archive, index=index, folder=folder, on_event=on_event) as engine,
     ):
-        say("searching")
         similar, answers = engine.ask(question, k, ranker, votes)
     if json:
         write_json(as_json(similar, answers))

@@ -8,7 +8,7 @@ from typer import Option
 
 from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
 from askonce.cli.output import write_json
-from askonce.cli.progress import counted_progress, progress
+from askonce.cli.progress import counted_progress, engine_progress
 
 
 def index(
@@ -41,14 +41,14 @@ def index(
     if ray is not None:
         _encode(archive, ray, index, folder, rebuild)
     with (
-        progress("indexing") as say,
+        engine_progress("indexing") as on_event,
         Engine.open(
             archive,
             index=index,
             folder=folder,
             exclusive=True,
             rebuild=rebuild and ray is None,
-            on_event=say,
+            on_event=on_event,
         ) as engine,
     ):
         if read:

@@ -19,6 +19,7 @@ class EngineEvent:
     text: str
     done: int = 0
     total: int = 0  # 0: not counted
+    problem: bool = False
 
     def __str__(self) -> str:
         return f"{self.text}: {self.done:,} of {self.total:,}" if self.total else self.text

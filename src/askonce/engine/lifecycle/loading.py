@@ -76,7 +76,7 @@ class Loader:
             try:
                 coder.warm()
             except AskonceError as error:  # such as weights that are gone
-                self.on_event(EngineEvent(str(error)))
+                self.on_event(EngineEvent(str(error), problem=True))
         return postponed
 
     def _vectors(self, kind: PostKind, coder: KeyEncoder, models: str) -> KeyIndex | None:

@@ -207,7 +207,7 @@ class IndexManager:
                 self._swap(models)
         except AskonceError as error:
             self._refused = models.name  # until there is a newer training
-            self._on_event(EngineEvent(f"models {models.name} cannot serve: {error}"))
+            self._on_event(_problem(f"models {models.name} cannot serve: {error}"))
             return False
         return True
 
@@ -389,4 +389,8 @@ class IndexManager:
         self._on_event(event)
 
     def _warn(self, error: AskonceError) -> None:
-        self._on_event(EngineEvent(str(error)))
+        self._on_event(_problem(str(error)))
+
+
+def _problem(text: str) -> EngineEvent:
+    return EngineEvent(text, problem=True)

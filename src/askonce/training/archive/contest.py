@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from askonce.archive import Snapshot
 from askonce.index.base import KeyEncoder
@@ -101,7 +102,7 @@ class TaskContest:
             selected, fusion = replace(selected, systems=systems), selected.served.fusion
             serving = Serving(
                 encoder=selected.encoder.location if selected.encoder else None,
-                fast=fast[0] if fast is not None else None,
+                fast=fast.location if fast is not None else None,
                 pair=pair.location if pair and selected.pair else None,
                 how=fusion.how,
                 weights=fusion.weights,
@@ -145,18 +146,16 @@ class TaskContest:
             self.tried.append(encoder)
             self.comparison.add(encode_posts(self.run, self.task, encoder))
 
-    def _fast(
-        self, selected: compare.Selected
-    ) -> tuple[tuple[str, KeyEncoder] | None, compare.Selected]:
+    def _fast(self, selected: compare.Selected) -> tuple["_Fast | None", compare.Selected]:
         """A fast encoder in the space of the one that serves, and what is shown while typing."""
         fast = self._student(selected.encoder.location) if selected.encoder else None
         if fast is None:
             return None, selected
-        typed = compare.while_typing(self.splits, selected, fast[1])
+        typed = compare.while_typing(self.splits, selected, fast.coder)
         return fast, replace(selected, systems={**selected.systems, "while typing": typed})
 
     def _before_reading(
-        self, selected: compare.Selected, fast: tuple[str, KeyEncoder] | None
+        self, selected: compare.Selected, fast: "_Fast | None"
     ) -> compare.Selected | None:
         """What serves until the teacher has read all posts; None where it has."""
         posts = self.run.task.posts
@@ -167,19 +166,19 @@ class TaskContest:
             split: replace(HeldOut.of(self.run.task, split), queries=own.queries)
             for split, own in self.splits.items()
         }
-        return compare.before_reading(splits, selected, fast[1], posts)
+        return compare.before_reading(splits, selected, fast.coder, posts)
 
-    def _student(self, encoder: str) -> tuple[str, KeyEncoder] | None:
+    def _student(self, encoder: str) -> "_Fast | None":
         """The student of an encoder; of the teacher as it comes also one without labels."""
         for student in self.tried:
             if student.space_of == encoder:
-                return student.location, student.coder
+                return _Fast(student.location, student.coder)
         teacher = self.run.teacher
         if teacher is None or encoder != teacher.location:
             return None
         if self.run.student is not None:
-            return STUDENT, RankerKeys(self.run.student.ranker)
-        return (f"{SENTENCE}{STARTER}", SentenceKeys(STARTER)) if teacher.starter else None
+            return _Fast(STUDENT, RankerKeys(self.run.student.ranker))
+        return _Fast(f"{SENTENCE}{STARTER}", SentenceKeys(STARTER)) if teacher.starter else None
 
     def _history(
         self, selected: compare.Selected, pair: TrainedPair | None
@@ -195,6 +194,13 @@ class TaskContest:
         begin = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - begin
+
+
+class _Fast(NamedTuple):
+    """An encoder in the space of the one that serves, for what must be read at once."""
+
+    location: str  # as a manifest names it
+    coder: KeyEncoder
 
 
 def _of_all_posts(unread: compare.Selected | None) -> dict[str, compare.Measured]:
