@@ -2,11 +2,9 @@
 
 import shutil
 import zlib
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,64 +27,32 @@ from askonce.ranking.manifest import (
     write_manifest,
 )
 from askonce.ranking.stages import BM25, VECTORS
-from askonce.teachers import load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.training import fine_tuning
 from askonce.training.archive import preparing
-from askonce.training.archive import run as run_module
 from askonce.training.archive.candidates import (
     encoders,
-    pair_model,
-    students,
     task_training,
     teaching,
 )
-from askonce.training.archive.candidates import recipes as archive_recipes
 from askonce.training.archive.in_place import train_on_archive
 from askonce.training.archive.preparing import TrainOptions, first_servings, prepare
 from askonce.training.archive.run import Trained, train_snapshot
 from askonce.training.archive.selection.calibrate import prior
 from askonce.training.events import Event, Phase, Reading, ignore
-from askonce.types import Link, Post
-from tests.teachers.small_teacher import SmallTeacher
+from askonce.types import Post
+from tests.training.small_teaching import (
+    DIM,
+    TOPICS,
+    Synonyms,
+    forum,
+    in_folder,
+    no_text_twice,
+    set_seeds,
+    with_teacher,
+)
 
-TOPICS, NOISE, DIM = 60, 12, 32
 SEEDS = task_training.ADAPTER_SEEDS
-
-
-class Synonyms(SmallTeacher):
-    """Knows that "xchain" means "chain", which BM25 cannot know."""
-
-    def __init__(self, salt):
-        super().__init__(DIM, salt)
-
-    def _sum(self, text):
-        return super()._sum(" ".join(word.removeprefix("x") for word in text.split()))
-
-
-def with_teacher(monkeypatch, salt):
-    """One teacher for training and serving, instead of MiniLM; it counts what it reads."""
-    small = Synonyms(salt=zlib.crc32(salt.encode()))  # a cache of its own
-    monkeypatch.setattr("askonce.teachers.teacher.SentenceTeacher", lambda source: small)
-    monkeypatch.setattr(preparing, "default_teacher", lambda: "minilm")
-    # a cross-encoder would be tuned from MiniLM's real weights; test_pair_students has a small one
-    monkeypatch.setattr(pair_model, "_train_pair_student", lambda run, recipe: None)
-    for recipe in (*archive_recipes.ENCODERS.values(), archive_recipes.PAIR):
-        monkeypatch.setitem(recipe["train"], "epochs", 1)
-    # as far in a third of the epochs
-    monkeypatch.setitem(archive_recipes.ADAPTER["train"], "epochs", 4)
-    monkeypatch.setitem(archive_recipes.ADAPTER["train"], "rate", 1e-3)
-    set_seeds(monkeypatch, 1)
-    monkeypatch.setitem(archive_recipes.PAIR["model"], "dim", 10)
-    monkeypatch.setitem(archive_recipes.STUDENT["train"], "epochs", 3)
-    monkeypatch.setattr(students, "DISTIL", replace(students.DISTIL, epochs=6))
-    return small
-
-
-def set_seeds(monkeypatch, count):
-    """How many trainings of an adapter are averaged; one test looks at the mean of several."""
-    for module in (encoders, task_training):
-        monkeypatch.setattr(module, "ADAPTER_SEEDS", count)
 
 
 @pytest.fixture
@@ -133,34 +99,6 @@ def observed(archive):
 
     trained = train_on_archive(archive, TrainOptions(tasks=("questions",)), look)
     return events, served, trained
-
-
-def forum(noise=0, marks=TOPICS):
-    """Pairs of questions about one topic in other words, each amid words of no meaning."""
-    rng = np.random.default_rng(1)
-    posts, links = [], []
-    for n in range(TOPICS):
-        for k, prefix in enumerate(("", "x")):
-            words = [
-                "how",
-                f"{prefix}topic{n}",
-                *(f"noise{w}" for w in rng.integers(0, NOISE, noise)),
-            ]
-            created = f"2020-{1 + n // 28:02}-{1 + n % 28:02}T{k:02}:00:00Z"
-            posts.append(Post(f"q{n}{prefix}", " ".join(words), created=created))
-        if n < marks:
-            links.append(Link(f"q{n}x", f"q{n}"))
-    return Snapshot("made", {post.id: post for post in posts}, {}, tuple(links))
-
-
-def in_folder(folder, snapshot):
-    archive = Archive.open(folder, create=True)
-    archive.write([*snapshot.questions.values(), *snapshot.answers.values()], snapshot.links)
-    return archive
-
-
-def no_text_twice(*read):
-    return max(sum(map(Counter, read), Counter()).values()) == 1
 
 
 def test_a_teacher_serves_and_nothing_is_read_twice(lesson, monkeypatch):
@@ -316,49 +254,6 @@ def test_the_first_student_serves_before_other_encoders_are_tried(lesson, monkey
     assert trained.folder.name == "0004"  # nothing was published meanwhile
 
 
-@pytest.mark.slow
-def test_a_teacher_that_had_no_time_reads_on_and_teaches_again(tmp_path, teacher, monkeypatch):
-    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
-    slow(monkeypatch, chunks=6)
-    monkeypatch.setattr(run_module, "FIRST_SECONDS", 1e6)
-    monkeypatch.setattr(run_module, "READ_SHARE", 5.5 / 1e6)
-    read = []
-
-    def look(event):
-        if event == Phase("training adapter", "questions"):
-            read.append(len(teacher.read))
-
-    options = TrainOptions(tasks=("questions",), minutes=1e5)
-    serving = train_on_archive(archive, options, look).manifest.questions
-    assert read[0] == 6 * 16 < read[1]
-    assert serving.teacher.read == serving.teacher.posts
-    early = read_manifest(archive.folder / "models" / "0002").questions
-    assert early.encoder and early.teacher.read < early.teacher.posts
-    assert no_text_twice(teacher.read)
-
-
-class Killed(Exception):
-    pass
-
-
-def test_a_training_that_was_stopped_knows_what_was_read(tmp_path, teacher, monkeypatch):
-    archive = in_folder(tmp_path / "m.askonce", forum(noise=3))
-    slow(monkeypatch, chunks=6)
-    monkeypatch.setattr(run_module, "FIRST_SECONDS", 1e9)  # nothing is trained again
-
-    def dies(event):
-        if event == Phase("training adapter", "questions"):
-            raise Killed
-
-    options = TrainOptions(tasks=("questions",))
-    with pytest.raises(Killed):
-        train_on_archive(archive, options, dies)
-    read = len(teacher.read)
-    load_teacher("minilm").encode([post.text for post in archive.iterate("question")])
-    serving = train_on_archive(archive, options, ignore).manifest.questions
-    assert serving.teacher.read <= read < serving.teacher.posts
-
-
 @pytest.mark.parametrize("harmful", [False, True])
 def test_the_starter_serves_first_unless_it_does_harm(teacher, monkeypatch, harmful):
     words, snapshot = Synonyms(salt=1), forum()
@@ -378,15 +273,6 @@ def test_the_starter_serves_first_unless_it_does_harm(teacher, monkeypatch, harm
     serving = first_servings(prepared)["questions"]
     assert serving.encoder == (None if harmful else "sentence:starter")
     assert serving.weights.keys() == ({BM25} if harmful else serving.weights.keys() | {VECTORS})
-
-
-def test_posts_and_texts_for_the_student_are_read_in_turn(teacher, monkeypatch):
-    slow(monkeypatch, chunks=1, size=4)
-    texts = [f"sentence number {n}" for n in range(3)]
-    cached = load_teacher("minilm")
-    order = teaching.reading_order({}, forum(), ["questions"], texts)
-    teaching.read_archive(cached, order, 1.0, ignore)
-    assert set(teacher.read) == {"how topic0", texts[0], "how xtopic0", texts[1]}
 
 
 def test_a_teacher_serves_an_archive_without_labels(tmp_path, teacher):
@@ -438,57 +324,6 @@ def test_duplicates_by_vectors_have_the_probability_that_is_shown(tmp_path, teac
             hits = {hit.id: hit for hit in engine.similar(pair.question.text)}
             shown = hits[pair.other.id].duplicate_probability
             assert pair.confidence == pytest.approx(shown, abs=1e-6) and pair.calibrated
-
-
-def slow(monkeypatch, chunks, size=16):
-    """A clock by which the teacher reads this many chunks of texts in its time."""
-    ticks = iter(range(10**6))
-    monkeypatch.setattr(teaching, "READ_TOGETHER", size)
-    monkeypatch.setattr(teaching, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-    monkeypatch.setattr(run_module, "READ_SHARE", chunks / 600)  # of ten minutes
-
-
-def test_what_fits_the_time_is_read_and_all_systems_are_measured_on_it(
-    tmp_path, teacher, monkeypatch
-):
-    snapshot = forum()
-    slow(monkeypatch, chunks=6)
-    trained = train_snapshot(snapshot, tmp_path, TrainOptions(tasks=("questions",)), ignore)
-    reading = trained.manifest.questions.teacher
-    assert len(teacher.read) == 6 * 16
-    assert reading.tried
-    assert reading.read == 6 * 16 < reading.posts == 2 * TOPICS
-    serving = trained.manifest.questions
-    figures = serving.figures["dev"]
-    assert {"vectors", "bm25"} <= figures.keys()
-    assert serving.fast is not None  # of all posts until the teacher has read them
-    assert figures["fused of all posts"]["MAP"] >= figures["bm25 of all posts"]["MAP"]
-    assert figures["bm25 of all posts"]["MAP"] <= figures["bm25"]["MAP"]
-    assert serving.unread_weights["bm25"] > 0
-    held_out = {f"how topic{n}" for n in range(50, TOPICS)}  # the newest
-    assert held_out <= set(teacher.read)
-    assert no_text_twice(teacher.read)
-
-
-def test_systems_are_compared_by_the_questions_that_were_read(tmp_path, teacher, monkeypatch):
-    slow(monkeypatch, chunks=2)
-    monkeypatch.setattr(teaching, "COMPARED", 3)
-    monkeypatch.setattr(teaching, "MIN_COMPARED", 3)
-    options = TrainOptions(tasks=("questions",))
-    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
-    assert serving.teacher.tried
-    assert all(3 <= serving.queries[split] < 12 for split in ("dev", "test"))
-    assert "vectors" in serving.figures["dev"]
-
-
-def test_a_teacher_without_time_is_named_as_not_tried(tmp_path, teacher, monkeypatch):
-    slow(monkeypatch, chunks=1, size=4)
-    options = TrainOptions(tasks=("questions",))
-    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
-    assert serving.teacher == TeacherReading("minilm", 4, 2 * TOPICS, tried=False)
-    assert serving.encoder in (None, "sentence:starter")  # whose space is not this teacher's
-    assert not any("minilm" in name or "adapter" in name for name in serving.figures["dev"])
-    assert len(teacher.read) == 4
 
 
 def test_a_named_teacher_is_the_only_encoder(tmp_path, teacher):
