@@ -1,6 +1,8 @@
 """What every registered model promises."""
 
 import dataclasses
+import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,3 +259,9 @@ def test_encoding_does_not_depend_on_the_batch(name, lexicon, queries):
     many = ranker.encode(queries, batch_size=2)
     for post, vector in zip(queries, many, strict=True):
         np.testing.assert_allclose(ranker.encode(post), vector, atol=2e-5, rtol=1e-4)
+
+
+def test_no_model_takes_more_than_200_lines():
+    files = {inspect.getsourcefile(MODELS[name]) for name in MODELS.names()}
+    long = [file for file in files if file and len(Path(file).read_text().splitlines()) > 200]
+    assert not long

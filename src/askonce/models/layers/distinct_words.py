@@ -1,13 +1,15 @@
 """The words of many texts, each distinct word once, and windows over the texts in one long row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from askonce.models.layers.convolution import WindowConvolution
 from askonce.text.batch import TokenIds
 from askonce.text.vocabulary import PAD
 
@@ -69,3 +71,36 @@ class DistinctWords:
         present[self.texts, self.rows] = True
         present[:, self.codes == PAD] = False
         return present
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The weights of filters of W widths by offset in the window, P offsets in all."""
+
+    offsets: tuple[int, ...]  # P of them
+    first: np.ndarray  # (W,), of each width in ``offsets``
+    weights: Tensor  # (D, P·D)
+    bias: Tensor  # (W·D,)
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, widths: Iterable[WindowConvolution]) -> "Windows":
+        each = list(widths)
+        offsets = (o for one in each for o in range(-one.margins[0], one.margins[1] + 1))
+        first = np.cumsum([0, *(one.width for one in each[:-1])])
+        parts = [part.mT for one in each for part in one.filters.weight.chunk(one.width, dim=1)]
+        biases = [cast(Tensor, one.filters.bias) for one in each]
+        return cls(tuple(offsets), first, torch.cat(parts, dim=1), torch.cat(biases))
+
+    def rows(self, words: DistinctWords) -> Tensor:
+        """The row (N, P) of each offset of each word, of (U+1)·P rows."""
+        rows = np.empty((len(words.rows), len(self.offsets)), dtype=np.int64)  # (N, P)
+        at = {o: words.rows_at(o) * len(self.offsets) for o in set(self.offsets)}  # (N,) each
+        for column, offset in enumerate(self.offsets):
+            np.add(at[offset], column, out=rows[:, column])
+        return torch.from_numpy(rows).to(self.weights.device)
+
+    def begins(self, count: int) -> Tensor:
+        """Where the windows of this many words begin (N·W,) in their flattened rows."""
+        starts = np.arange(count)[:, None] * len(self.offsets) + self.first  # (N, W)
+        return torch.from_numpy(starts.ravel()).to(self.weights.device)
