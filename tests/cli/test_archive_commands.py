@@ -1,10 +1,12 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from askonce.archive.tables import FORMAT
 from askonce.cli import app
+from askonce.cli.archives.ask import verdict
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.ranking.manifest import Manifest, Serving, new_folder, write_manifest
 
@@ -120,3 +122,17 @@ def test_a_wrong_call_makes_no_archive(tmp_path, dump):
         run("import", "jsonl", dump, "--into", archive, "--strict")
     with pytest.raises(ConfigError, match="no format 'xml'"):
         run("export", archive, "--format", "xml", "--out", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "hits, text",
+    [
+        ([(0.8, True, True), (0.36, False, True)], "Already asked: 1 of these is likely the same."),
+        ([(0.36, False, True), (0.01, False, False)], "Not clearly asked before: 1 of these comes"),
+        ([(0.01, False, False)], "Nothing close was asked before."),
+    ],
+)
+def test_close_questions_are_told_from_remote_ones(hits, text):
+    names = "duplicate_probability", "claimed", "close"
+    shown = verdict([SimpleNamespace(**dict(zip(names, hit, strict=True))) for hit in hits])
+    assert shown.startswith(text)

@@ -59,8 +59,8 @@ def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> Non
     if not similar and not answers:
         out.print("Nothing close was asked before: no post shares a word with this question.")
         return
-    if verdict := _verdict(similar):
-        out.print(verdict, markup=False)
+    if judged := verdict(similar):
+        out.print(judged, markup=False)
     out.print("[bold]Similar questions[/bold]")
     for hit in similar:
         probability = hit.duplicate_probability
@@ -83,13 +83,16 @@ def show(similar: "list[SimilarQuestion]", answers: "list[RankedAnswer]") -> Non
             out.print(" " * INDENT + line.plain.rstrip(), markup=False)
 
 
-def _verdict(similar: "list[SimilarQuestion]") -> str | None:
+def verdict(similar: "list[SimilarQuestion]") -> str | None:
     """Whether it was asked before; None where nothing is calibrated to tell."""
     if all(hit.duplicate_probability is None for hit in similar) and not any(
         hit.claimed for hit in similar
     ):
         return None
-    same = sum(hit.claimed for hit in similar)
-    if not same:
-        return "Nothing close was asked before. These are the closest questions."
-    return f"Already asked: {same} of these {'is' if same == 1 else 'are'} likely the same."
+    if same := sum(hit.claimed for hit in similar):
+        return f"Already asked: {same} of these {'is' if same == 1 else 'are'} likely the same."
+    if close := sum(hit.close for hit in similar):
+        return (
+            f"Not clearly asked before: {close} of these {'comes' if close == 1 else 'come'} close."
+        )
+    return "Nothing close was asked before. These are the closest questions."

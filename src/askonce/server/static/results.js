@@ -86,8 +86,8 @@ function uncalibrated(similar) {
 /** @param {Similar[]} similar */
 function verdictText(similar) {
   const same = similar.filter(({ claimed }) => claimed);
-  if (!same.length) return { level: "low", text: "Nothing close was asked before. These are the closest questions." };
-  const best = Math.max(...same.map((hit) => hit.duplicate_probability ?? 0));
+  if (!same.length) return { level: "low", text: unclaimedText(similar) };
+  const best = bestMatch(same);
   const pinned = same.filter((hit) => hit.pinned).length;
   const likely = same.filter((hit) => !hit.pinned && (hit.duplicate_probability ?? 0) >= LIKELY).length;
   const possible = same.length - pinned - likely;
@@ -99,6 +99,16 @@ function verdictText(similar) {
   const match = likely + possible ? ` (best match ${percent(best)})` : "";
   return { level: "high", text: `Already asked: ${parts.join(", ")}${match}.` };
 }
+
+/** @param {Similar[]} similar */
+function unclaimedText(similar) {
+  const close = similar.filter((hit) => hit.close);
+  if (!close.length) return "Nothing close was asked before. These are the closest questions.";
+  return `Not clearly asked before: ${plural(close.length, "question")} ${close.length === 1 ? "comes" : "come"} close (best match ${percent(bestMatch(close))}).`;
+}
+
+/** @param {Similar[]} hits */
+const bestMatch = (hits) => Math.max(...hits.map((hit) => hit.duplicate_probability ?? 0));
 
 /** Links to the page before and after. @param {Asked} asked @param {Route} route */
 function pages({ similar, answers }, route) {
