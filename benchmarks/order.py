@@ -1,6 +1,9 @@
-"""Does the order of the papers' systems reproduce? Kendall's τ for each table of a paper.
+"""Does the order of the papers' systems reproduce? Kendall's τ, for each dataset and each table.
 
     python benchmarks/order.py docs/results/summary.json --json docs/results/order.json
+
+τ of a dataset counts each two systems once that a paper has in one table, so that figures of two
+papers are never compared with each other; of a pair in several tables, their mean difference.
 
 A store gives τ with an interval over questions (`askonce report`); a summary has rows of many
 stores, but no values of single questions. So the interval draws the mean of each row anew, from a
@@ -10,12 +13,13 @@ questions, which errs on the safe side: their differences are less uncertain tha
 
 import argparse
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from askonce.bench.report.published import PublishedTable, plain_name, published_tables
 from askonce.evaluation import METRICS
@@ -23,8 +27,20 @@ from askonce.evaluation import METRICS
 LEAST = 4  # rows that make an order, as in the report
 DRAWS = 2000
 WIDTH = 2 * 1.96  # standard deviations in a 95 % interval
+SPLIT = "train.split="  # a change of the training set, in the name of a row
+RECIPES_TRAIN_ON = {"trecqa": "train-all", "semeval-a": "train-all"}
 
 Entry = Mapping[str, Any]
+
+
+class Order(NamedTuple):
+    """Systems of one published table that we have rows of too."""
+
+    table: PublishedTable
+    metric: str
+    published: dict[str, float]
+    means: dict[str, float]  # ours
+    drawn: dict[str, np.ndarray]  # (DRAWS,) each
 
 
 def main() -> None:
@@ -34,51 +50,90 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the result to this file")
     options = parser.parse_args()
     entries = json.loads(options.summary.read_text("utf-8"))
-    found = (agreement(table, entries) for table in published_tables())
-    text = json.dumps([one for one in found if one is not None], indent=2, ensure_ascii=False)
+    each = (order(table, entries) for table in published_tables())
+    orders = [one for one in each if one is not None]
+    by_dataset: dict[str, list[Order]] = defaultdict(list)
+    for one in orders:
+        by_dataset[one.table.dataset].append(one)
+    result = {
+        "datasets": [agreement(some) for some in by_dataset.values()],
+        "tables": [agreement([one]) for one in orders if len(one.published) >= LEAST],
+    }
+    text = json.dumps(result, indent=2, ensure_ascii=False)
     print(text)
     if options.json:
         options.json.write_text(text + "\n", "utf-8")
 
 
-def agreement(table: PublishedTable, entries: Sequence[Entry]) -> dict[str, Any] | None:
-    """Of one table of a paper and our rows of the same name; None with too few of them."""
+def order(table: PublishedTable, entries: Sequence[Entry]) -> Order | None:
+    """One table of a paper beside our rows of the same names; None with less than two of them."""
     metric = "MAP" if "MAP" in table.metrics else table.metrics[-1]
     if metric not in METRICS:
         return None
     ours = rows(table, entries, metric)
     names = [name for name in table.rows if name in ours and name != "random"]
-    if len(names) < LEAST:
+    if len(names) < 2:
         return None
-    published = np.array([table.rows[name][table.metrics.index(metric)] for name in names])  # (S,)
-    means = np.array([ours[name]["mean"] for name in names])
-    widths = np.array([(ours[name]["high"] - ours[name]["low"]) / WIDTH for name in names])
-    drawn = np.random.default_rng(0).normal(means, widths, (DRAWS, len(names)))  # (D, S)
-    taus = [stats.kendalltau(published, one).statistic for one in drawn]
-    tau = stats.kendalltau(published, means)
+    column, random = table.metrics.index(metric), np.random.default_rng(0)
+    return Order(
+        table,
+        metric,
+        {name: table.rows[name][column] for name in names},
+        {name: ours[name]["mean"] for name in names},
+        {
+            name: random.normal(
+                ours[name]["mean"], (ours[name]["high"] - ours[name]["low"]) / WIDTH, DRAWS
+            )
+            for name in names
+        },
+    )
+
+
+def agreement(orders: Sequence[Order]) -> dict[str, Any]:
+    """Kendall's τ over the pairs of systems of one or several tables, with its interval."""
+    published: dict[frozenset[str], list[float]] = defaultdict(list)
+    ours: dict[frozenset[str], list[np.ndarray]] = defaultdict(list)
+    for one in orders:
+        for a, b in combinations(sorted(one.published), 2):
+            pair = frozenset((a, b))
+            published[pair].append(one.published[a] - one.published[b])
+            drawn = one.drawn[a] - one.drawn[b]  # (DRAWS,)
+            ours[pair].append(np.append(one.means[a] - one.means[b], drawn))
+    expected = np.sign([np.mean(each) for each in published.values()])  # (P,)
+    seen = np.sign([np.mean(each, axis=0) for each in ours.values()])  # (P, 1 + DRAWS)
+    tau, *drawn_taus = (expected @ seen / len(expected)).tolist()
+    first = orders[0]
     return {
-        "source": table.source,
-        "dataset": table.dataset,
-        "metric": metric,
-        "systems": names,
-        "tau": round(float(tau.statistic), 3),
-        "interval": [round(float(x), 3) for x in np.quantile(taus, (0.025, 0.975))],
-        "p": round(float(tau.pvalue), 4),
+        "source": ", ".join(dict.fromkeys(one.table.source for one in orders)),
+        "dataset": first.table.dataset,
+        "train": first.table.train if len(orders) == 1 else None,
+        "metric": first.metric,
+        "systems": list(dict.fromkeys(name for one in orders for name in one.published)),
+        "pairs": len(expected),
+        "tau": round(tau, 3),
+        "interval": [round(float(x), 3) for x in np.quantile(drawn_taus, (0.025, 0.975))],
     }
 
 
 def rows(table: PublishedTable, entries: Sequence[Entry], metric: str) -> dict[str, Entry]:
     """Our rows by the names of published ones; of several, the first with the fewest changes."""
-    protocol = table.protocol
     own = [
         entry
         for entry in entries
         if entry["dataset"] == table.dataset
         and entry["metric"] == metric
-        and protocol in (None, entry["protocol"])
+        and table.protocol in (None, entry["protocol"])
+        and table.train in (None, trained_on(entry))
     ]
     own.sort(key=lambda entry: entry["model"].count("@"), reverse=True)
     return {plain_name(entry["model"]): entry for entry in own}
+
+
+def trained_on(entry: Entry) -> str:
+    """The training set of a row: its own, else that of the dataset's recipes."""
+    changes = entry["model"].split("@")[1:]
+    named = [one.removeprefix(SPLIT) for one in changes if one.startswith(SPLIT)]
+    return named[0] if named else RECIPES_TRAIN_ON.get(entry["dataset"], "train")
 
 
 if __name__ == "__main__":

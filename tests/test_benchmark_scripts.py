@@ -64,3 +64,21 @@ def test_two_versions_answer_in_turns(tmp_path):
     assert figures is not None, ran.stderr[-2000:]
     assert figures["processor_ms"].keys() == {"this", "other"}
     assert all(0.2 < ratio < 5 for ratio in figures["this_by_other"].values())
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_the_order_of_systems_is_compared_within_a_table(tmp_path, direction):
+    """CTRN's table 6 has each system twice, trained on TRAIN and on TRAIN-ALL, in another order."""
+    on_all = {"ctrn": 0.77, "qrnn": 0.76, "hd-lstm": 0.75, "lstm-mlp": 0.735, "cntn": 0.728}
+    shared = {"dataset": "trecqa", "protocol": "trec", "metric": "MAP"}
+    entries = [
+        {**shared, "model": name, "mean": direction * value, "low": 0.0, "high": 0.0}
+        for name, value in on_all.items()
+    ]
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps(entries))
+    ran, figures = run(tmp_path, "order.py", path)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    whole = figures["datasets"][0]
+    assert (whole["pairs"], whole["tau"], whole["interval"]) == (10, direction, [direction] * 2)
+    assert [table["train"] for table in figures["tables"]] == ["train-all"]
