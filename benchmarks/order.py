@@ -1,6 +1,6 @@
 """Does the order of the papers' systems reproduce? Kendall's τ, for each dataset and each table.
 
-    python benchmarks/order.py docs/results/summary.json --json docs/results/order.json
+    python benchmarks/order.py docs/results/summary.json --json FILE --into docs/findings.md
 
 τ of a dataset counts each two systems once that a paper has in one table, so that figures of two
 papers are never compared with each other; of a pair in several tables, their mean difference.
@@ -22,11 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askonce.bench.report.published import PublishedTable, plain_name, published_tables
+from askonce.bench.report.table import put_between_marks
 from askonce.evaluation import METRICS
 
 LEAST = 4  # rows that make an order, as in the report
 DRAWS = 2000
 WIDTH = 2 * 1.96  # standard deviations in a 95 % interval
+HEADS = ("ours", "papers")
 SPLIT = "train.split="  # a change of the training set, in the name of a row
 RECIPES_TRAIN_ON = {"trecqa": "train-all", "semeval-a": "train-all"}
 
@@ -48,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("summary", type=Path, help="written by askonce report --out")
     parser.add_argument("--json", type=Path, help="also write the result to this file")
+    parser.add_argument("--into", type=Path, help="put tables between the marks of this file")
     options = parser.parse_args()
     entries = json.loads(options.summary.read_text("utf-8"))
     each = (order(table, entries) for table in published_tables())
@@ -63,6 +66,39 @@ def main() -> None:
     print(text)
     if options.json:
         options.json.write_text(text + "\n", "utf-8")
+    if options.into:
+        put_between_marks(order_table(result["datasets"]), options.into, "order")
+        for dataset, some in by_dataset.items():
+            put_between_marks(rows_table(some), options.into, f"rows of {dataset}")
+
+
+def order_table(datasets: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["| dataset | systems | pairs | τ [95 %] |", "|---|---|---|---|"]
+    for one in datasets:
+        low, high = one["interval"]
+        tau = f"{one['tau']:.2f} [{low:.2f}, {high:.2f}]"
+        lines.append(f"| {one['dataset']} | {len(one['systems'])} | {one['pairs']} | {tau} |")
+    return "\n".join(lines)
+
+
+def rows_table(orders: Sequence[Order]) -> str:
+    """Our rows of one dataset beside the papers' figures, by protocol; the best first."""
+    best: dict[str, float] = {}
+    shown: dict[tuple[str, str | None], tuple[str, list[str]]] = {}
+    for one in orders:
+        for name, mean in one.means.items():
+            best[name] = max(mean, best.get(name, 0))
+            cell = shown.setdefault((name, one.table.protocol), (f"{mean:.3f}", []))
+            cell[1].append(f"{one.published[name]:.3f}")
+    protocols = list(dict.fromkeys(one.table.protocol for one in orders))
+    several = len(protocols) > 1
+    heads = [f"{head} ({name})" if several else head for name in protocols for head in HEADS]
+    lines = ["| system | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
+    for name in sorted(best, key=best.__getitem__, reverse=True):
+        cells = [shown.get((name, protocol), ("", [])) for protocol in protocols]
+        texts = (f"{ours} | {', '.join(dict.fromkeys(papers))}" for ours, papers in cells)
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    return "\n".join(lines)
 
 
 def order(table: PublishedTable, entries: Sequence[Entry]) -> Order | None:
