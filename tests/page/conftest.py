@@ -256,7 +256,7 @@ def profile(browser):
 def empty(profile) -> None:
     """Close the pages that a test opened beside the first, and forget all that they stored."""
     profile.set_offline(False)
-    stays, first, *others = profile.pages
+    _, first, *others = profile.pages
     for page in others:
         page.close()
     for frame in first.frames:
