@@ -1,6 +1,7 @@
 """What several tests share: where the benchmark data is, a real PostgreSQL, a small disk."""
 
 import gc
+import logging
 import os
 import pwd
 import shlex
@@ -212,6 +213,11 @@ def pytest_collection_finish():
     """What is loaded by now stays: look for garbage among newer objects only, and seldom."""
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)  # Python's 700, 10, 10 take a fifteenth of the time
+    # pytest adds its handlers to each logger that does not propagate, as fifty of torch, six times
+    # for each test
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "torch":
+            logging.getLogger(name).propagate = True
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -12,17 +12,19 @@ import select
 import signal
 import socket
 import sys
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
-# none that pytest rewrites as a plugin, as it does AnyIO, which FastAPI and httpx import
 MODULES = (
     "alembic.command",
     "askonce.bench.report.document",
     "askonce.bench.run",
     "askonce.engine",
     "askonce.models",
+    "askonce.server",
     "askonce.training.run",
+    "gensim.models",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
     "scipy.stats",
@@ -30,6 +32,7 @@ MODULES = (
     "sqlalchemy",
     "torch._dynamo",
 )
+OPTIONAL = ("mcp", "playwright.sync_api", "sentence_transformers")
 
 
 def load(path: str) -> None:
@@ -40,6 +43,9 @@ def load(path: str) -> None:
     listener.listen()
     for name in MODULES:
         import_module(name)
+    for name in OPTIONAL:
+        with suppress(ImportError):
+            import_module(name)
     gc.freeze()
     while listener in select.select([listener, sys.stdin], [], [])[0]:
         connection, _ = listener.accept()

@@ -15,11 +15,14 @@ RATES = {"cabin": 0.1, "ctrn": 0.05, "elmo": 0.05, "mv-lstm": 0.05}
 # of the rivals one of each room is quick to run: this is the loop's work, not the model's, and
 # test_models.py lets every model learn twenty pairs
 QUICK_RIVALS = {"lstm-mlp", "compare-aggregate"}
+# and for the same reason one model of each other file
+SLOW_VARIANTS = {"attentive-cnn", "cnn", "conv-based-lstm", "conv-pooling-lstm", "cosineqa"}
+SLOW_VARIANTS |= {"euclidqa", "gru", "hyperqa-concat", "qa-bilstm"}
 
 
 def quick_or_slow(name: str) -> object:
     is_rival = ".rivals." in MODELS[name].__module__ and name not in QUICK_RIVALS
-    return pytest.param(name, marks=[pytest.mark.slow] * is_rival)
+    return pytest.param(name, marks=[pytest.mark.slow] * (is_rival or name in SLOW_VARIANTS))
 
 
 MOST = [quick_or_slow(name) for name in MODELS.names()]

@@ -204,12 +204,20 @@ class Trouble:
     seen: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
 
-    def watch(self, page) -> None:
+    @contextmanager
+    def watch(self, profile) -> Iterator[None]:
         """Note errors and warnings of the console, failed requests and error answers."""
-        page.on("pageerror", lambda error: self.seen.append(f"error: {error}"))
-        page.on("console", self._console)
-        page.on("requestfailed", self._failed)
-        page.on("response", lambda r: r.status >= 400 and self.seen.append(f"{r.status} {r.url}"))
+        listeners = {
+            "weberror": lambda error: self.seen.append(f"error: {error.error}"),
+            "console": self._console,
+            "requestfailed": self._failed,
+            "response": lambda r: r.status >= 400 and self.seen.append(f"{r.status} {r.url}"),
+        }
+        for event, listener in listeners.items():
+            profile.on(event, listener)
+        yield
+        for event, listener in listeners.items():
+            profile.remove_listener(event, listener)
 
     def _console(self, message) -> None:
         if message.type in ("error", "warning"):
@@ -230,27 +238,33 @@ def trouble() -> Trouble:
 
 @pytest.fixture(scope="session")
 def profile(browser):
-    """A profile for all tests, emptied after each.
+    """A profile for all tests with two pages, emptied after each test.
 
-    Pages of one site share a process as long as one of them is open: starting a process for each
-    test would be most of what the tests cost.
+    Pages of one site share a process as long as one of them is open, and a page that stays takes
+    half the time of a new one: processes and pages for each test would be most of what they cost.
     """
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)
     stays = context.new_page()
     stays.route("**", lambda route: route.fulfill(body="", content_type="text/html"))
     stays.goto("http://127.0.0.1/")
+    context.new_page()
     yield context
     context.close()
 
 
 def empty(profile) -> None:
-    """Close the pages of a test and forget all that they stored."""
+    """Close the pages that a test opened beside the first, and forget all that they stored."""
     profile.set_offline(False)
-    stays, *pages = profile.pages
-    for page in pages:
+    _, first, *others = profile.pages
+    for page in others:
         page.close()
-    session = profile.new_cdp_session(stays)
+    for frame in first.frames:
+        frame.evaluate("() => { try { sessionStorage.clear(); } catch {} }")
+    first.unroute_all()
+    first.goto("about:blank")
+    session = profile.new_cdp_session(first)
+    session.send("Page.resetNavigationHistory")
     session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
     session.send("Network.clearBrowserCache")
     session.detach()
@@ -259,17 +273,19 @@ def empty(profile) -> None:
 @pytest.fixture
 def open_page(profile, trouble: Trouble):
     """A function that opens an address in an empty profile; nothing may go wrong there."""
+    used = []
 
     def open_page(address: str, width: int = 1280, height: int = 860, theme: str = "light"):
-        page = profile.new_page()
+        page = profile.new_page() if used else profile.pages[1]
+        used.append(page)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        trouble.watch(page)
         page.goto(address)
         return page
 
-    yield open_page
-    empty(profile)
+    with trouble.watch(profile):
+        yield open_page
+        empty(profile)
     assert trouble.unexpected() == []
 
 

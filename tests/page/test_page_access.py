@@ -97,7 +97,9 @@ def test_nothing_of_another_test_is_left(open_page, profile, bare):
     page.evaluate("localStorage.x = sessionStorage.x = 1; document.cookie = 'x=1'")
     assert page.evaluate(stored) == [1, 1, "x=1"]
     empty(profile)
-    assert open_page(bare).evaluate(stored) == [0, 0, ""]
+    page.goto(bare)
+    assert page.evaluate(stored) == [0, 0, ""]
+    assert page.evaluate("history.length") == 2  # with about:blank
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(open_page, bare):
