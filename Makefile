@@ -27,10 +27,10 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## Import InsuranceQA, serve it, train beside, swap the better ranker in (ONCE=1: one answer)
 	@$(BIN)/askonce demo --insuranceqa --into build/demo.askonce $(if $(ONCE),--once)
 
-# three workers on two cores, as they wait for browsers, servers and the disk; each takes tests that
+# four workers on two cores, as they wait for browsers, servers and the disk; each takes tests that
 # follow each other, which share servers, browsers and datasets
 test: $(READY) ## Run the tests (what CI runs)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist worksteal -m "not slow"
 
 test-all: $(READY) ## Run the tests, the slow ones too
 	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal

@@ -1,5 +1,6 @@
 """Teachers: the cache reads each text once, and a model over vectors is saved with its teacher."""
 
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from askonce.key_encoders import SentenceKeys
 from askonce.ranker import Ranker
 from askonce.teachers.cache import VectorCache, text_key
 from askonce.teachers.lexicon import TeacherLexicon
-from askonce.teachers.teacher import CachedTeacher, TeacherRecord
+from askonce.teachers.teacher import CachedTeacher, TeacherRecord, load_teacher
+from askonce.training.cross_encoder import CrossEncoder, CrossSettings
 from askonce.types import Pool, Post
 from tests.teachers.small_teacher import SmallTeacher, small_teacher
 
@@ -118,6 +120,17 @@ def test_a_saved_adapter_needs_no_weights_for_cached_texts(ranker, tmp_path, mon
     np.testing.assert_allclose(loaded.encode(TEXTS), expected, atol=1e-6)
     with pytest.raises(AskonceError, match="no sentence-transformers model 'small'"):
         loaded.encode("a text that nobody has read")
+
+
+def test_a_missing_teacher_is_not_looked_for_on_the_network(monkeypatch):
+    pytest.importorskip("sentence_transformers")  # which reads HF_HUB_OFFLINE when it is imported
+    hosts: list[object] = []
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *name, **_: hosts.append(name) or [])
+    for load in (load_teacher, lambda name: CrossEncoder.load(name, CrossSettings(), "a test")):
+        with pytest.raises(AskonceError, match="'nobody/has-this'"):
+            load("nobody/has-this")
+    assert not hosts
 
 
 def test_sides_differ_once_trained(ranker):

