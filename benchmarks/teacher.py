@@ -1,6 +1,6 @@
 """How fast a teacher reads, beside sentence-transformers itself, in one interleaved run.
 
-    python benchmarks/teacher.py [--teacher minilm] [--texts 600] [--json FILE]
+    python benchmarks/teacher.py [--teacher minilm] [--texts 600] [--precision int8] [--json FILE]
 
 Processor seconds are counted, not the clock, so other work on the machine changes little. Texts are
 questions and answers of the built-in archive, repeated with different endings.
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from askonce.archive import open_archive
+from askonce.teachers.precision import Precision
 from askonce.teachers.teacher import SentenceTeacher
 
 ROUNDS = 3
@@ -32,14 +33,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--teacher", default="minilm")
     parser.add_argument("--texts", type=int, default=600)
+    parser.add_argument("--precision", help="instead of the fastest", choices=list(Precision))
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    teacher = SentenceTeacher(given.teacher)
+    teacher = SentenceTeacher(
+        given.teacher, Precision(given.precision) if given.precision else None
+    )
+    reference = SentenceTeacher(given.teacher, Precision.FLOAT32)
     sample = texts(given.texts)
 
     def usual() -> np.ndarray:
-        return teacher.model.encode(sample, show_progress_bar=False, normalize_embeddings=True)
+        return reference.model.encode(sample, show_progress_bar=False, normalize_embeddings=True)
 
     ways = {"sentence-transformers": usual, "teacher": lambda: teacher.encode(sample)}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -59,7 +64,7 @@ def main() -> None:
         "texts_per_cpu_second": {name: round(rate, 1) for name, rate in rates.items()},
         "ratio": round(rates["teacher"] / rates["sentence-transformers"], 2),
         "lowest_cosine": round(float(cosines.min()), 5),
-        "bfloat16": teacher.half,
+        "precision": teacher.precision,
     }
     print(json.dumps(result, indent=2))
     if given.json:

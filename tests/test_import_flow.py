@@ -63,7 +63,7 @@ FLOW = {
         events feeds
         run""",
     "teachers": """
-        cache checkpoints starter
+        cache checkpoints precision starter
         teacher
         words
         lexicon""",

