@@ -5,6 +5,7 @@ import shutil
 import zlib
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -21,7 +22,7 @@ from askonce.engine.lifecycle.reading import BackgroundReading
 from askonce.errors import AskonceError
 from askonce.index.readers import SHORT_WORDS
 from askonce.key_encoders import SentenceKeys, two_readers
-from askonce.ranking.manifest import new_folder, read_manifest, write_manifest
+from askonce.ranking.manifest import current, new_folder, read_manifest, write_manifest
 from askonce.ranking.stages import Query
 from askonce.server.metrics import EngineState, Metrics
 from askonce.types import Post
@@ -190,6 +191,16 @@ def test_the_student_reads_while_typing_and_what_is_long(folder, teacher):
         engine.similar("topic3 part0")
         assert teacher.read == ["topic3 part0"]
         assert "typed" in engine.rankers()
+
+
+def test_a_typed_question_is_ranked_by_the_weights_for_typing(folder):
+    home = current(folder)
+    manifest = read_manifest(home)
+    typed = replace(manifest.questions, unread_weights={}, typed_weights={"bm25": 1.0})
+    write_manifest(home, replace(manifest, questions=typed))
+    with Engine.open(folder) as engine:
+        (by_words, *_), (by_both, *_) = engine.suggest("topic3"), engine.similar("topic3")
+    assert by_words.stages.keys() == {"bm25"} and {"bm25", "vectors"} <= by_both.stages.keys()
 
 
 def test_comparing_all_questions_reads_nothing_anew(folder, teacher):

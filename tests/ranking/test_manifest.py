@@ -57,6 +57,16 @@ def test_weights_follow_the_share_that_a_teacher_has_read():
     assert replace(serving, unread_weights={}).fusion_at(0) == serving.fusion
 
 
+def test_a_question_that_is_typed_has_weights_of_its_own():
+    weights, typed = {"vectors": 2.0}, {"bm25": 1.0, "vectors": 0.5}
+    serving = Serving("teacher", fast="student", weights=weights, typed_weights=typed)
+    assert serving.fusion_at(1, typed=True).weights == {"bm25": 1.0, "vectors": 0.5}
+    assert serving.fusion_at(1).weights == weights
+    unread = replace(serving, unread_weights={"bm25": 1.0})
+    assert unread.fusion_at(0.5, typed=True).weights == {"bm25": 1.0, "vectors": 0.25}
+    assert replace(serving, typed_weights={}).fusion_at(1, typed=True).weights == weights
+
+
 def test_saving_alone_puts_nothing_in_service(tmp_path):
     save_manifest(tmp_path, FULL)
     assert read_manifest(tmp_path) == FULL

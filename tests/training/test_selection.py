@@ -21,6 +21,7 @@ from askonce.training.archive.selection.compare import (
     select_bm25,
     select_encoder,
     select_pair,
+    while_typing,
 )
 from askonce.training.archive.selection.held_out import EncodedPosts, HeldOut
 from askonce.training.archive.tasks.labels import ArchiveLabels, LabelledQuery
@@ -130,6 +131,22 @@ def test_before_a_teacher_has_read_vectors_weigh_what_the_student_knows(lift, le
     assert fused.dev_map >= bm25.dev_map
     assert least <= fused.fusion.weight("vectors") <= most
     assert fused.fusion.weight("vectors") < chosen.served.fusion.weights["vectors"]
+
+
+@pytest.mark.parametrize(("lift", "least", "most"), [(0.0, 0.0, 0.25), (1.5, 0.5, 2.0)])
+def test_while_typing_vectors_weigh_what_the_student_knows(lift, least, most):
+    chosen = selected_encoder(splits(150, 1.5, 3.0))
+    typed = while_typing(splits(150, 1.5, lift), chosen, NoKeys())
+    bm25 = select_bm25(splits(150, 1.5, lift)).served
+    assert typed.dev_map >= bm25.dev_map
+    assert least <= typed.fusion.weight("vectors") <= most
+    assert typed.fusion.weight("vectors") < chosen.served.fusion.weights["vectors"]
+
+
+def test_while_typing_labels_that_stand_in_for_marks_change_no_weights():
+    chosen = selected_encoder(splits(150, 1.5, 3.0))
+    typed = while_typing(splits(150, 1.5, 0.0), chosen, NoKeys(), proxy=True)
+    assert typed.fusion == chosen.served.fusion
 
 
 def test_an_earlier_encoder_serves_unless_dev_can_tell_them_apart():

@@ -55,6 +55,8 @@ class Serving:
     # the weights where ``fast`` has read all posts and ``encoder`` none of them; they approach
     # ``weights`` with the share that it has read. Empty: they are the same
     unread_weights: Mapping[str, float] = field(default_factory=dict)
+    # the weights for a question that is being typed, which ``fast`` reads. Empty: they are the same
+    typed_weights: Mapping[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None  # scores to the probability of a duplicate
     floor: float = 0.5  # the least probability at which a question is said to be the same
     close: float = 0.05  # below this probability, a question is only shown on request
@@ -83,11 +85,13 @@ class Serving:
     def fusion(self) -> Fusion:
         return Fusion(self.how, self.weights)
 
-    def fusion_at(self, read: float) -> Fusion:
-        """The fusion where ``encoder`` has read this share of the posts, ``fast`` the others."""
-        if not self.unread_weights:
-            return self.fusion
-        first, last = self.unread_weights, self.weights
+    def fusion_at(self, read: float, typed: bool = False) -> Fusion:
+        """The fusion where ``encoder`` has read this share of the posts, ``fast`` the others.
+
+        ``typed``: where ``fast`` reads the question too.
+        """
+        last = self.typed_weights if typed and self.typed_weights else self.weights
+        first = self.unread_weights or last
         return Fusion(
             self.how,
             {

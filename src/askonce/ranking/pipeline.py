@@ -59,12 +59,12 @@ class Search:
     pair: "Ranker | None" = None
     serving: Serving = field(default_factory=Serving)
 
-    @property
-    def fusion(self) -> Fusion:
+    def fusion(self, ranker: str = "best") -> Fusion:
         """As training selected it for the share of posts that a teacher has read."""
-        if self.vectors is None or not self.serving.unread_weights:
-            return self.serving.fusion
-        return self.serving.fusion_at(self.vectors.read_share())
+        share = 1.0
+        if self.vectors is not None and self.serving.unread_weights:
+            share = self.vectors.read_share()
+        return self.serving.fusion_at(share, ranker == TYPED)
 
     def indexes(self) -> list[Index]:
         return [self.lexical] if self.vectors is None else [self.lexical, self.vectors]
@@ -87,7 +87,7 @@ class Search:
         self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
     ) -> list[Ranked]:
         """Rank by all stages but the pair model."""
-        return list(map(self.fusion.join, self.find(queries, ranker, depth)))
+        return list(map(self.fusion(ranker).join, self.find(queries, ranker, depth)))
 
     def find(
         self, queries: Sequence[Query], ranker: str = "best", depth: int = DEPTH
@@ -134,7 +134,7 @@ class Search:
         """
         if self.pair is None or PAIR not in self._stages(ranker):
             return ranked
-        return list(map(self.fusion.join, self.read_pairs(queries, ranked)))
+        return list(map(self.fusion(ranker).join, self.read_pairs(queries, ranked)))
 
     def read_pairs(self, queries: Sequence[Query], ranked: Sequence[Ranked]) -> list[Candidates]:
         """The best candidates of each question, with the pair model's scores added."""
@@ -171,12 +171,12 @@ class Search:
         if PAIR in wanted and self.pair is not None:
             pairs = [(query, text) for text in documents]
             stages[PAIR] = np.asarray(self.pair.predict(pairs), dtype=float)
-        return self.fusion.scores(stages).tolist()
+        return self.fusion().scores(stages).tolist()
 
     def _stages(self, ranker: str) -> tuple[str, ...]:
         """The stages of a ranker that exist here; BM25 where none of them could search."""
         exists = {BM25: True, VECTORS: self.vectors is not None, PAIR: self.pair is not None}
-        weights = self.fusion.weights
+        weights = self.fusion(ranker).weights
         # a stage without a weight costs time and changes nothing, unless it is asked for by name
         wanted = [s for s in RANKERS[ranker] if ranker in (BM25, VECTORS) or weights.get(s, 0) != 0]
         stages = tuple(stage for stage in wanted if exists[stage])

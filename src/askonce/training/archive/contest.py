@@ -28,6 +28,8 @@ from askonce.training.archive.selection.calibrate import Calibrated, calibrate, 
 from askonce.training.archive.selection.held_out import HeldOut
 from askonce.training.archive.tasks.pools import ArchiveTask
 
+TYPING = "while typing"  # the system that is shown then, as a manifest names it
+
 
 @dataclass(eq=False)
 class TaskContest:
@@ -98,6 +100,7 @@ class TaskContest:
             calibrated = self._calibrate(selected)
             fast, selected = self._fast(selected)
             unread = self._before_reading(selected, fast)
+            typed = selected.systems.get(TYPING)
             systems = {**selected.systems, **_of_all_posts(unread)}
             selected, fusion = replace(selected, systems=systems), selected.served.fusion
             serving = Serving(
@@ -107,6 +110,7 @@ class TaskContest:
                 how=fusion.how,
                 weights=fusion.weights,
                 unread_weights=unread.served.fusion.weights if unread is not None else {},
+                typed_weights=typed.fusion.weights if typed is not None else {},
                 calibration=calibrated.calibration,
                 floor=calibrated.floor,
                 close=calibrated.close,
@@ -151,8 +155,8 @@ class TaskContest:
         fast = self._student(selected.encoder.location) if selected.encoder else None
         if fast is None:
             return None, selected
-        typed = compare.while_typing(self.splits, selected, fast.coder)
-        return fast, replace(selected, systems={**selected.systems, "while typing": typed})
+        typed = compare.while_typing(self.splits, selected, fast.coder, self.comparison.proxy)
+        return fast, replace(selected, systems={**selected.systems, TYPING: typed})
 
     def _before_reading(
         self, selected: compare.Selected, fast: "_Fast | None"

@@ -24,8 +24,8 @@ from askonce.types import Dataset, Pool, Post, TaskName, candidates
 # beside BM25, where no label tells; by ``fit_priors``
 TEACHER_WEIGHTS, STARTER_WEIGHTS = {BM25: 1.0, VECTORS: 3.0}, {BM25: 1.0, VECTORS: 2.0}
 READ_TOGETHER = 256  # texts between two looks at the clock
-COMPARED = 300  # questions of dev, and of test, that are read first
-MIN_COMPARED = 100  # that must be read to compare by, or all where there are fewer
+MIN_COMPARED = 100  # questions of dev, and of test, to compare by, or all where there are fewer
+COMPARED = 300  # that are read before other posts
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,19 +132,19 @@ def reading_order(
     names: Iterable[TaskName],
     texts: Sequence[str],
 ) -> Iterator[str]:
-    """What a teacher reads: enough of dev and test to compare by, then three things in turn.
+    """What a teacher reads: the least of dev and test to compare by, then three things in turn.
 
-    These are all posts, beginning with those that dev and test may find; the labels of train; and
-    ``texts``, for a student. The posts as the archive has them are read too, so that an engine
-    finds all vectors in the cache. ``names`` are the tasks to serve, with or without labels.
+    These are all posts, beginning with more of dev and test and with what these may find; the
+    labels of train, without which no adapter learns; and ``texts``, for a student. The posts as the
+    archive has them are read too, so that an engine finds all vectors in the cache. ``names`` are
+    the tasks to serve, with or without labels.
     """
     own = list(tasks.values())
-    counts = (MIN_COMPARED, COMPARED)  # the least of all tasks first
-    first = chain.from_iterable(_held_out(task, count) for count in counts for task in own)
-    rest = chain.from_iterable(map(_held_out, own))
-    posts = chain(rest, _posts(own, archive, names))
+    least = chain.from_iterable(_held_out(task, MIN_COMPARED) for task in own)
+    more = chain.from_iterable(_held_out(task, count) for count in (COMPARED, None) for task in own)
+    posts = chain(more, _posts(own, archive, names))
     in_turn = chain.from_iterable(zip_longest(posts, _labels(own), texts))
-    return (text for text in chain(first, in_turn) if text is not None)
+    return (text for text in chain(least, in_turn) if text is not None)
 
 
 def read_archive(

@@ -22,6 +22,7 @@ from askonce.types import Post
 
 WEIGHTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)  # of a new stage beside those before it
 HOW: tuple[How, ...] = ("zscore", "reciprocal")
+BOTH = Serving(weights={BM25: 1.0, VECTORS: 1.0})  # so that each of them finds candidates
 FEW = 25  # questions of dev: a lower MAP on fewer must exceed its standard error to count
 BOOTSTRAP = 2000  # samples of the questions
 ROUNDING = 1 + 1e-6  # where a single question rose, the rise and its error are equal
@@ -138,18 +139,23 @@ class EncoderComparison:
         return gained[-1] if gained else self.bm25
 
 
-def while_typing(splits: Splits, selected: Selected, fast: KeyEncoder) -> Measured:
+def while_typing(
+    splits: Splits, selected: Selected, fast: KeyEncoder, proxy: bool = False
+) -> Measured:
     """The order that is shown while a question is typed: its words read by a fast encoder.
 
-    The posts have the keys of the encoder in service, which is in the same space.
+    The posts have the keys of the encoder in service, which is in the same space. The vectors have
+    the weight that is best on dev then, none if they lower it; that in service with ``proxy``
+    (see ``EncoderComparison``).
     """
     if selected.encoder is None:
         raise ValueError("while_typing needs an encoder in service")
-    mixed = replace(selected.encoder, coder=fast)
-    weights = {name: w for name, w in selected.served.fusion.weights.items() if name != PAIR}
-    fusion = Fusion(selected.served.fusion.how, weights)
-    serving = Serving(how=fusion.how, weights=weights)
-    return _measure(splits, fusion, _find(splits, serving, mixed))
+    candidates = _find(splits, BOTH, replace(selected.encoder, coder=fast))
+    served = selected.served.fusion
+    if proxy:
+        weights = {name: weight for name, weight in served.weights.items() if name != PAIR}
+        return _measure(splits, Fusion(served.how, weights), candidates)
+    return _weigh_vectors(splits, served.how, candidates)[0]
 
 
 def before_reading(
@@ -163,13 +169,20 @@ def before_reading(
     if selected.encoder is None:
         raise ValueError("before_reading needs an encoder in service")
     unread = replace(selected.encoder, keys=fast.candidate_keys(posts))
-    candidates = _find(splits, Serving(weights={BM25: 1.0, VECTORS: 1.0}), unread)
-    how, dev = selected.served.fusion.how, splits["dev"].queries
-    bm25 = _measure(splits, Fusion(how), candidates)
+    candidates = _find(splits, BOTH, unread)
+    served, bm25 = _weigh_vectors(splits, selected.served.fusion.how, candidates)
+    first = Selected(served, {"bm25": bm25}, unread)
+    return first if selected.pair is None else select_pair(splits, first, selected.pair)
+
+
+def _weigh_vectors(
+    splits: Splits, how: How, candidates: Mapping[str, Sequence[Candidates]]
+) -> tuple[Measured, Measured]:
+    """BM25 with the weight of the vectors beside it that is best on dev, and BM25 alone."""
+    bm25, dev = _measure(splits, Fusion(how), candidates), splits["dev"].queries
     both = [Fusion(how, {BM25: 1.0, VECTORS: weight}) for weight in WEIGHTS]
     fusion, _ = select(dev, bm25.rankings["dev"], candidates["dev"], [bm25.fusion, *both])
-    first = Selected(_measure(splits, fusion, candidates), {"bm25": bm25}, unread)
-    return first if selected.pair is None else select_pair(splits, first, selected.pair)
+    return _measure(splits, fusion, candidates), bm25
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +210,7 @@ def _systems(tried: Mapping[str, _Tried], selected: EncodedPosts | None) -> dict
 def _try_encoder(
     splits: Splits, before: "Selected | _Tried", encoder: EncodedPosts, proxy: bool = False
 ) -> _Tried:
-    candidates = _find(splits, Serving(weights={BM25: 1.0, VECTORS: 1.0}), encoder)
+    candidates = _find(splits, BOTH, encoder)
     alone = Fusion(weights={VECTORS: 1.0})
     both = [Fusion(how, {BM25: 1.0, VECTORS: weight}) for how in HOW for weight in WEIGHTS]
     dev = splits["dev"].queries
