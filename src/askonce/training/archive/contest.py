@@ -143,7 +143,8 @@ class TaskContest:
         serving = replace(serving, encoder=teacher.location, fast=starter)
         if serving.how != "zscore" or PAIR in serving.weights:
             return serving
-        return replace(serving, weights=TEACHER_WEIGHTS, unread_weights=serving.weights)
+        own = serving.weights  # of the starter, which reads questions that are typed
+        return replace(serving, weights=TEACHER_WEIGHTS, unread_weights=own, typed_weights=own)
 
     def _add(self, encoders: Iterable[TrainedEncoder]) -> None:
         for encoder in encoders:

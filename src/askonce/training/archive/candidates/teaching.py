@@ -187,11 +187,13 @@ def unlabelled(
     read = sum(post.text not in teacher.unread for post in posts.values())
     if fast is None and teacher.starter is not None:
         fast = f"{SENTENCE}{STARTER}"
+    by_fast = STARTER_WEIGHTS if fast is not None else {}  # where it reads posts, or questions
     return Serving(
         encoder=teacher.location,
         fast=fast,
         weights=TEACHER_WEIGHTS,
-        unread_weights=STARTER_WEIGHTS if fast is not None else {},
+        unread_weights=by_fast,
+        typed_weights=by_fast,
         calibration=calibration,
         teacher=TeacherReading(teacher.name, read, len(posts)),
     )
