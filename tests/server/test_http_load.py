@@ -227,6 +227,26 @@ def test_what_a_lane_cannot_serve_in_time_is_refused_at_once_until_it_was_idle()
     in_a_loop(run())
 
 
+@pytest.mark.parametrize("clients", [4, 8])
+def test_requests_that_end_together_count_each_for_the_pace_of_a_lane(clients):
+    work = SlowWork(LaneSettings(8, queue=100, timeout=0.5, burst=2.0))
+
+    async def run():
+        for _ in range(10):  # with as many clients as slots, none ever waits
+            await work.arrive(clients)
+            await work.end_one(1.0)
+            for _ in range(clients - 1):
+                await work.end_one(0.0)
+        burst = await work.arrive(50)  # each second as many end as there were clients
+        waiting = work.lane.waiting
+        assert waiting == pytest.approx(2 * clients, abs=clients / 2)
+        await work.end_all()
+        answered = await asyncio.gather(*burst, return_exceptions=True)
+        assert answered.count(200) == 8 + waiting
+
+    in_a_loop(run())
+
+
 def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
     sizes, started, may_end = [], threading.Event(), threading.Event()
 
