@@ -274,6 +274,37 @@ def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
     assert sizes == [3, 5, 2]
 
 
+@pytest.mark.parametrize(("workers", "sizes"), [(0, [6, 5]), (1, [6, 5]), (3, [3, 3, 3, 2])])
+def test_places_share_the_questions_under_way(workers, sizes):
+    ran, free = [], [workers]
+
+    def find_worker(key):
+        if not free[0]:
+            return None
+        free[0] -= 1
+
+        async def answer(key, questions):
+            await asyncio.sleep(0.2)
+            free[0] += 1
+            return questions
+
+        return answer
+
+    def answer(key, questions):
+        time.sleep(0.2)
+        return questions
+
+    async def run():
+        threads = 1 if workers else 2
+        batcher = Batcher(answer, threads, 8, ran.append, None, find_worker, lambda: workers)
+        results = await asyncio.gather(*(batcher.submit("key", str(n)) for n in range(11)))
+        assert results == [str(n) for n in range(11)]
+        batcher.close()
+
+    in_a_loop(run())
+    assert ran == sizes
+
+
 def test_a_burst_is_answered_in_full_if_it_may_wait_long_enough(serve):
     client = serve(ServerSettings(queries=LaneSettings(2, queue=512, timeout=0.001, burst=60)))
     similar(client, QUESTIONS[0])

@@ -38,15 +38,14 @@ class Rounded:
 
     @classmethod
     def of(cls, vectors: np.ndarray) -> "Rounded":
-        exact = vectors.astype(np.float64)
+        exact = vectors.astype(np.float32, copy=False)
         scales = np.abs(exact).max(axis=1, initial=0.0) / LARGEST
         scales[scales == 0] = 1.0
         integers = np.rint(exact / scales[:, None])
         rounded = integers * scales[:, None]
         lengths = np.linalg.norm(rounded, axis=1)
         errors = np.linalg.norm(exact - rounded, axis=1) + SCALING * lengths
-        single = (values.astype(np.float32) for values in (scales, lengths, errors))
-        return cls(integers.astype(np.int8), *single)
+        return cls(integers.astype(np.int8), scales, lengths, errors)
 
 
 class RoundedKeys:
