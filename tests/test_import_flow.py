@@ -49,7 +49,7 @@ FLOW = {
         ties
         metrics""",
     "index": """
-        base
+        base key_scan
         key_search position readers stems
         lexical vector_files
         milvus vectors

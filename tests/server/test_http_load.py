@@ -227,6 +227,26 @@ def test_what_a_lane_cannot_serve_in_time_is_refused_at_once_until_it_was_idle()
     in_a_loop(run())
 
 
+@pytest.mark.parametrize("clients", [4, 8])
+def test_requests_that_end_together_count_each_for_the_pace_of_a_lane(clients):
+    work = SlowWork(LaneSettings(8, queue=100, timeout=0.5, burst=2.0))
+
+    async def run():
+        for _ in range(10):  # with as many clients as slots, none ever waits
+            await work.arrive(clients)
+            await work.end_one(1.0)
+            for _ in range(clients - 1):
+                await work.end_one(0.0)
+        burst = await work.arrive(50)  # each second as many end as there were clients
+        waiting = work.lane.waiting
+        assert waiting == pytest.approx(2 * clients, abs=clients / 2)
+        await work.end_all()
+        answered = await asyncio.gather(*burst, return_exceptions=True)
+        assert answered.count(200) == 8 + waiting
+
+    in_a_loop(run())
+
+
 def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
     sizes, started, may_end = [], threading.Event(), threading.Event()
 
@@ -252,6 +272,37 @@ def test_a_batch_gathers_the_next_questions_of_those_that_were_just_answered():
 
     in_a_loop(run())
     assert sizes == [3, 5, 2]
+
+
+@pytest.mark.parametrize(("workers", "sizes"), [(0, [6, 5]), (1, [6, 5]), (3, [3, 3, 3, 2])])
+def test_places_share_the_questions_under_way(workers, sizes):
+    ran, free = [], [workers]
+
+    def find_worker(key):
+        if not free[0]:
+            return None
+        free[0] -= 1
+
+        async def answer(key, questions):
+            await asyncio.sleep(0.2)
+            free[0] += 1
+            return questions
+
+        return answer
+
+    def answer(key, questions):
+        time.sleep(0.2)
+        return questions
+
+    async def run():
+        threads = 1 if workers else 2
+        batcher = Batcher(answer, threads, 8, ran.append, None, find_worker, lambda: workers)
+        results = await asyncio.gather(*(batcher.submit("key", str(n)) for n in range(11)))
+        assert results == [str(n) for n in range(11)]
+        batcher.close()
+
+    in_a_loop(run())
+    assert ran == sizes
 
 
 def test_a_burst_is_answered_in_full_if_it_may_wait_long_enough(serve):

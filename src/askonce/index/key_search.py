@@ -1,7 +1,7 @@
 """The largest inner products of a query's key with many keys: by scanning all, or by a graph."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +10,13 @@ from usearch.compiled import MetricKind
 from usearch.index import Index
 
 from askonce.index.base import Hit, IndexDamaged, best_first
+from askonce.index.key_scan import (
+    HAS_KERNEL,
+    Products,
+    RoundedKeys,
+    float_products,
+    top_rows,
+)
 
 NEIGHBOURS = 24
 EFFORT = 64  # keys visited to insert one
@@ -102,28 +109,30 @@ class KeySnapshot:
     living: int
     ids: Sequence[str]  # by row; shared with later snapshots, which have more rows
     graph: Graph | None = None  # of the first rows
+    rounded: RoundedKeys = field(default_factory=RoundedKeys)  # shared with later snapshots
 
     def best(self, key: np.ndarray, k: int) -> list[Hit]:
         """The k posts with the largest inner products."""
-        k = min(k, self.living)
-        return self._hits(self._candidates(key, k), key, k) if k > 0 else []
+        return self.best_many(key[None], k)[0]
 
     def best_many(self, keys: np.ndarray, k: int) -> list[list[Hit]]:
-        """The k best posts for each of many keys (Q, K), by one product of matrices at a time."""
-        if self.graph is not None and (len(keys) < BULK or self.keys.size > BULK_VALUES):
-            return [self.best(key, k) for key in keys]
-        k, hits = min(k, self.living), []
+        """The k best posts for each of many keys (Q, K), which scan all keys together."""
+        k = min(k, self.living)
         if k < 1:
             return [[] for _ in keys]
-        step = max(1, BULK_PRODUCTS // len(self.keys))
+        if self.graph is not None and (len(keys) < BULK or self.keys.size > BULK_VALUES):
+            return [self._hits(self._near(self.graph, key, k), key, k) for key in keys]
+        step, hits = max(1, BULK_PRODUCTS // len(self.keys)), []
         for start in range(0, len(keys), step):
             block = keys[start : start + step]  # (q, K)
-            for key, scores in zip(block, _scan(self.keys, block), strict=True):  # (n,)
-                hits.append(self._hits(self._top(scores, k, self.alive), key, k))
+            products = self._scan(block)
+            for key, values in zip(block, products.values, strict=True):  # (n,)
+                hits.append(self._hits(top_rows(values, products.errors, k, self.alive), key, k))
         return hits
 
     def _hits(self, rows: np.ndarray, key: np.ndarray, k: int) -> list[Hit]:
         """The k best of these rows, by exact products."""
+        rows = rows[_largest(self.keys[rows], key, k, self.alive[rows])]
         scores = self.products(rows, key)  # (c,)
         top = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
         pairs = zip(rows[top].tolist(), scores[top].tolist(), strict=True)
@@ -133,47 +142,29 @@ class KeySnapshot:
         """Inner products in float64, row by row: equal keys get equal scores in any row."""
         return (self.keys[rows].astype(np.float64) * key).sum(axis=1)  # (c,)
 
-    def _candidates(self, key: np.ndarray, k: int) -> np.ndarray:
-        graph = self.graph
-        if graph is not None and 8 * k < graph.rows:
+    def _near(self, graph: Graph, key: np.ndarray, k: int) -> np.ndarray:
+        """Rows near a key in the graph, and the best of the rows outside of it."""
+        start = 0
+        near = np.empty(0, dtype=np.int64)
+        if 8 * k < graph.rows:
             rows = graph.nearest(key, 4 * k)
             rows = rows[self.alive[rows]][: 4 * k]  # float16 may have changed the order
             if len(rows) >= k:
-                return np.concatenate([rows, self._largest(key, k, graph.rows)])
-        return self._largest(key, k, 0)
+                start, near = graph.rows, rows
+        outside = _largest(self.keys[start:], key, k, self.alive[start:])
+        return np.concatenate([near, start + outside])
 
-    def _largest(self, key: np.ndarray, k: int, start: int) -> np.ndarray:
-        """Rows from ``start`` on with the k largest products, or as large but for rounding."""
-        return start + self._top(self.keys[start:] @ key, k, self.alive[start:])
-
-    @staticmethod
-    def _top(scores: np.ndarray, k: int, alive: np.ndarray) -> np.ndarray:
-        """The living rows with the k largest scores (m,), or as large but for rounding."""
-        if k >= len(scores):
-            return np.flatnonzero(alive)
-        slack = 1e-5 * np.abs(scores).max()
-        if not alive.all():
-            scores[~alive] = -np.inf
-        least = np.partition(scores, len(scores) - k)[len(scores) - k] - slack
-        return np.flatnonzero((scores >= least) & alive)
+    def _scan(self, queries: np.ndarray) -> Products:
+        if self.graph is None and HAS_KERNEL:
+            return self.rounded.products(self.keys, queries)
+        return float_products(self.keys, queries)
 
 
-def _scan(keys: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """The products (q, n) of a few queries (q, K) with all keys (n, K).
-
-    For two to four queries torch takes half of numpy's time (1.5 and 2.9 ms of 17,000 keys of 200
-    numbers), for one or eight about the same. Three take longer than four (2.4 and 1.9 ms), so a
-    row of zeros is added to them.
-    """
-    if len(block) == 1:
-        return (keys @ block[0])[None]
-    import torch
-
-    queries = torch.from_numpy(block.astype(keys.dtype, copy=False))
-    if len(block) == 3:
-        queries = torch.nn.functional.pad(queries, (0, 0, 0, 1))  # (4, K)
-    every = torch.from_numpy(keys) @ queries.T  # (n, q) or (n, 4)
-    return every[:, : len(block)].T.contiguous().numpy()
+def _largest(keys: np.ndarray, key: np.ndarray, k: int, alive: np.ndarray) -> np.ndarray:
+    """The living rows of keys (n, K) that can have one of the k largest products."""
+    products = float_products(keys, key[None])
+    return top_rows(products.values[0], products.errors, k, alive)
 
 
-EMPTY = KeySnapshot(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=bool), 0, ())
+def no_keys() -> KeySnapshot:
+    return KeySnapshot(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=bool), 0, ())

@@ -12,7 +12,7 @@ import numpy as np
 from askonce.errors import AskonceError
 from askonce.index import position
 from askonce.index.base import Hit, IndexState, KeyEncoder, batches, finite_keys
-from askonce.index.key_search import EMPTY, Graph, KeySnapshot
+from askonce.index.key_search import Graph, KeySnapshot, no_keys
 from askonce.index.vector_files import (
     KeyRows,
     Loaded,
@@ -63,7 +63,7 @@ class VectorIndex:
         self._two_readers = coder.slow is not None
         self._writable, self._exact_values = writer, exact_values
         self._files = VectorFiles(folder, coder.name) if folder is not None else None
-        self._saved, self._contents, self._snapshot = Saved(), IndexedRows(), EMPTY
+        self._saved, self._contents, self._snapshot = Saved(), IndexedRows(), no_keys()
         self._writing = threading.Lock()  # one change at a time
         self._publishing = threading.Lock()  # rows by id and snapshot change together
         if folder is not None:
@@ -199,7 +199,9 @@ class VectorIndex:
                 contents.unread.clear()
             contents.store = store
             living = len(contents.rows)
-            self._snapshot = KeySnapshot(store.keys, alive, living, contents.ids, snapshot.graph)
+            self._snapshot = replace(
+                snapshot, keys=store.keys, alive=alive, living=living, ids=contents.ids
+            )
         self.position, self._saved = published.change, published
 
     def _show(self, loaded: Loaded) -> None:
@@ -258,8 +260,8 @@ class VectorIndex:
         living = snapshot.living + len(ids) - len(replaced)
         with self._publishing:
             contents.rows.update(zip(ids, range(start, start + len(ids)), strict=True))
-            self._snapshot = KeySnapshot(
-                contents.store.keys, alive, living, contents.ids, snapshot.graph
+            self._snapshot = replace(
+                snapshot, keys=contents.store.keys, alive=alive, living=living, ids=contents.ids
             )
 
     def _mark(self, ids: Sequence[str], final: Sequence[bool]) -> None:

@@ -5,6 +5,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from math import ceil
 from typing import Generic, TypeVar
 
 from askonce.errors import AskonceError
@@ -25,11 +26,13 @@ def query_threads(count: int) -> ThreadPoolExecutor:
 
 
 class Batcher(Generic[Key, Result]):
-    """Runs a question at once if a worker or thread is free; else batches all that are waiting.
+    """Runs a question at once if a worker or thread is free; else batches those that are waiting.
 
     A question never waits for others on an idle server, and the busier the server, the larger its
-    batches.
-    ``find_worker`` gives what runs a batch in another process, if one is free for these questions.
+    batches. All places where batches run share the questions under way: one that takes more keeps
+    these waiting while others have little to do.
+    ``find_worker`` gives what runs a batch in another process, if one is free for these questions;
+    ``count_workers`` tells how many there are.
     """
 
     def __init__(
@@ -40,13 +43,16 @@ class Batcher(Generic[Key, Result]):
         on_batch: Callable[[int], None] = lambda size: None,
         executor: ThreadPoolExecutor | None = None,
         find_worker: Callable[[Key], Elsewhere[Key, Result] | None] = lambda key: None,
+        count_workers: Callable[[], int] = lambda: 0,
     ) -> None:
         self._run, self._threads, self._max_batch = run, threads, max_batch
         self._on_batch, self._find_worker = on_batch, find_worker
+        self._count_workers = count_workers
         self._shared = executor is not None  # the owner shuts it down
         self._executor = executor or query_threads(threads)
         self._waiting: OrderedDict[Key, deque[Pending[Result]]] = OrderedDict()
-        self._running = 0  # in threads of this process
+        self._running = 0  # batches in threads of this process
+        self._under_way = 0  # questions that wait or run anywhere
         self._elsewhere: set[asyncio.Task[None]] = set()
         self._gathering: asyncio.TimerHandle | None = None
 
@@ -58,9 +64,13 @@ class Batcher(Generic[Key, Result]):
             loop.call_soon(self.start)  # after the requests that have arrived at the same time
         waiting = self._waiting.setdefault(key, deque())
         waiting.append((question, result))
+        self._under_way += 1
         if self._gathering is not None and len(waiting) >= self._max_batch:
             self._start_now()
-        return await result
+        try:
+            return await result
+        finally:
+            self._under_way -= 1
 
     def close(self) -> None:
         if not self._shared:
@@ -74,7 +84,7 @@ class Batcher(Generic[Key, Result]):
             if worker is None and self._running >= self._threads:
                 return
             waiting = self._waiting.pop(key)
-            batch = [waiting.popleft() for _ in range(min(len(waiting), self._max_batch))]
+            batch = [waiting.popleft() for _ in range(min(len(waiting), self._largest_batch()))]
             if waiting:
                 self._waiting[key] = waiting  # behind the other keys
             self._on_batch(len(batch))
@@ -84,6 +94,11 @@ class Batcher(Generic[Key, Result]):
                 task = asyncio.create_task(self._run_elsewhere(worker, key, batch))
                 self._elsewhere.add(task)
                 task.add_done_callback(self._elsewhere.discard)
+
+    def _largest_batch(self) -> int:
+        """As many as the share of one place; at least one, whose request may be cancelled."""
+        places = self._threads + self._count_workers()
+        return max(1, min(self._max_batch, ceil(self._under_way / places)))
 
     def _run_here(self, key: Key, batch: list[Pending[Result]]) -> None:
         self._running += 1

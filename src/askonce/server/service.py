@@ -113,6 +113,7 @@ class Service:
             self.metrics.batch.observe,
             threads,
             self._find_worker,
+            lambda: 0 if workers is None else workers.ready,
         )
 
     async def ask(self, question: str, options: AskOptions) -> Any:  # noqa: ANN401 - hits, by options.what

@@ -29,18 +29,20 @@ class LaneSettings:
 
 
 class Pace:
-    """The mean time between the ends of two requests while all slots are taken."""
+    """The mean time between the ends of two requests while any is running.
+
+    Requests of a batch end together, so all of them count, however many slots are left.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0  # 0 until it is measured
         self._measured, self._since = 0, 0.0
 
     def begin(self, now: float) -> None:
-        """All slots are taken from now on."""
+        """A request runs from now on, and none did before."""
         self._since = now
 
     def end(self, now: float) -> None:
-        """A request has ended; until then all slots were taken."""
         self._measured = min(self._measured + 1, PACE_OVER)
         self.seconds += (now - self._since - self.seconds) / self._measured
         self._since = now
@@ -116,13 +118,12 @@ class Lane:
         return max(settings.burst, settings.timeout)
 
     def _take(self) -> None:
-        self.working += 1
-        if self.working >= int(self._concurrency):
+        if not self.working:
             self._pace.begin(self._clock())
+        self.working += 1
 
     def _release(self) -> None:
-        if self.working >= int(self._concurrency):
-            self._pace.end(self._clock())
+        self._pace.end(self._clock())
         self.working -= 1
         while self._queue and self.working < int(self._concurrency):
             granted = self._queue.popleft()
