@@ -43,10 +43,13 @@ def test_queries_in_a_row_end_in_time(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_teacher_reads_as_sentence_transformers_does(tmp_path):
-    ran, figures = run(tmp_path, "teacher.py", "--texts", 20)
+@pytest.mark.parametrize(
+    ("precision", "cosine"), [("float32", 0.999), ("bfloat16", 0.999), ("int8", 0.997)]
+)
+def test_the_teacher_reads_as_sentence_transformers_does(tmp_path, precision, cosine):
+    ran, figures = run(tmp_path, "teacher.py", "--texts", 20, "--precision", precision)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    assert figures["lowest_cosine"] > 0.999
+    assert figures["lowest_cosine"] > cosine
 
 
 @pytest.mark.slow

@@ -29,6 +29,15 @@ def test_a_token_of_zeros_gives_the_bias():
     torch.testing.assert_close(Int8Linear(layer)(torch.zeros(1, 4))[0], layer.bias)
 
 
+def test_numbers_far_from_zero_keep_their_differences():
+    torch.manual_seed(0)
+    layer, given = nn.Linear(64, 8), 20 + 0.1 * torch.randn(5, 64)
+    with torch.inference_mode():
+        exact, short = layer(given), Int8Linear(layer)(given)
+    exact, short = exact - exact.mean(0), short - short.mean(0)  # each was rounded to 20 otherwise
+    assert (short - exact).norm() < 0.05 * exact.norm()
+
+
 def test_the_fastest_of_some_is_one_of_them():
     assert fastest(Precision.FLOAT32) == Precision.FLOAT32
     assert fastest() in Precision
