@@ -59,7 +59,7 @@ class ScoreHead(nn.Module):
 
 
 class BagMatcher(Matcher):
-    """A Matcher that represents a text by the sum of its projected words, clipped to the ball."""
+    """A Matcher that represents a text by the sum of its projected words."""
 
     config: BagConfig
 
@@ -71,9 +71,6 @@ class BagMatcher(Matcher):
 
     def total(self, batch: Batch) -> Tensor:
         return self.bag(batch.text, self.words.weight)  # (B, d)
-
-    def vectors(self, batch: Batch) -> Tensor:
-        return clip_to_ball(self.total(batch), CLIP_RADIUS)  # (B, d)
 
     def prepare(self) -> None:
         if not self.training:
@@ -100,7 +97,7 @@ class BagEncoder(BagMatcher, Encoder):
         self.head = ScoreHead(config.score, self.sign)
 
     def encode(self, batch: Batch) -> Tensor:
-        return self.vectors(batch)  # (B, d)
+        return clip_to_ball(self.total(batch), CLIP_RADIUS)  # (B, d)
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
         return self.head(self.measure(query, candidate))  # (...,)

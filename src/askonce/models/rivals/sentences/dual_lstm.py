@@ -49,7 +49,7 @@ class NtnLstm(TensorMatcher):
         self.lstm = DualLstm(self.input_dim, config.dim, config.dropout)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        return self.tensor_states(view, self.lstm(view, vectors, side), side)
+        return States(view, per_text=self.tensor.parts(self.lstm(view, vectors, side), side))
 
 
 @MODELS.add("hd-lstm")

@@ -63,8 +63,7 @@ class AiCnn(PairMatcher):
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
         segments = self.dropout(self.convolution(vectors).tanh())  # (B, T, C)
-        parts = self.tensor.query_parts if side == "query" else self.tensor.candidate_parts
-        return States(view, parts(segments))
+        return States(view, self.tensor.parts(segments, side))
 
     def interactions(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
         """The greatest interactions of each segment, (B, Tq, K) and (B, Ta, K)."""
