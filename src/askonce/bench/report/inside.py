@@ -12,7 +12,7 @@ from askonce.errors import AskonceError
 from askonce.types import Dataset, Pool, Post, evenly_spaced
 
 if TYPE_CHECKING:
-    from askonce.ranker import Ranker
+    from askonce.ranker import Ranker, WordsExplained
 
 EXAMPLES = "Questions are evenly spaced in the test set, among those with a right answer."
 ATTENTIVE = (
@@ -111,12 +111,16 @@ def answer_weights(
     ranker: "Ranker", question: Post, answer: Post
 ) -> tuple[list[str], dict[str, list[float]]]:
     """The answer's words and how much the model attends to each."""
-    entry = next(
-        entry
-        for entry in ranker.explain(question, answer).words
-        if entry.side == "candidate" and entry.kind in ATTENTION_KINDS
-    )
+    entry = candidate_words(ranker, question, answer, ATTENTION_KINDS)
     return entry.words, {entry.kind: entry.weights}
+
+
+def candidate_words(
+    ranker: "Ranker", question: Post, answer: Post, kinds: Sequence[str]
+) -> "WordsExplained":
+    """The answer's words with their weights of one of these kinds."""
+    words = ranker.explain(question, answer).words
+    return next(entry for entry in words if entry.side == "candidate" and entry.kind in kinds)
 
 
 def right_answer(pool: Pool) -> Post:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from askonce.bench.report.blocks import Block, Plot, Table
-from askonce.bench.report.charts import Bar, BarChart, Dot, ScatterChart, ScatterCharts
+from askonce.bench.report.blocks import Block, Plot, Table, number_text
+from askonce.bench.report.charts import Bar, BarChart, Dot, ScatterChart
 from askonce.bench.report.figures import FIGURES, add_figure
 from askonce.bench.report.results import Result, ResultTable, last_tables, tables
 from askonce.bench.store import Store
@@ -104,8 +104,8 @@ def _sized(table: ResultTable) -> list[Result]:
 
 
 def _count(table: ResultTable, name: str) -> str:
-    sizes = [result.fact("parameters") for result in _sized(table) if result.model == name]
-    return f"{sizes[0]:,.0f}" if sizes and sizes[0] else "–"
+    sizes = (result.fact("parameters") for result in _sized(table) if result.model == name)
+    return number_text(next(sizes, None))
 
 
 def _same_as_recipe(name: str, counts: Mapping[str, Sequence[str]]) -> bool:
@@ -151,7 +151,7 @@ def quality_speed(table: ResultTable) -> Block | None:
         "reading of texts included. Up and to the right is better."
     )
     title = f"Quality and speed: {table.dataset} {table.split}"
-    return Plot(title, about, ScatterChart(dots, "pairs per second", table.metric))
+    return Plot(title, about, ScatterChart({"pairs per second": dots}, table.metric))
 
 
 @add_figure("quality-cost", last_tables)
@@ -161,14 +161,11 @@ def quality_cost(table: ResultTable) -> Block | None:
         "seconds per epoch": Result.epoch_seconds,
     }
     trained = [r for r in table.results if r.kind == "trained" and "@" not in r.model]
-    charts = [
-        ScatterChart(dots, title, table.metric)
-        for title, cost in costs.items()
-        if len(dots := _dots(trained, cost, table.metric)) > 1
-    ]
+    dots = {name: _dots(trained, cost, table.metric) for name, cost in costs.items()}
+    dots = {name: some for name, some in dots.items() if len(some) > 1}
     title = f"Quality and cost: {table.dataset} {table.split}"
     about = COST.format(metric=table.metric)
-    return Plot(title, about, ScatterCharts(charts)) if charts else None
+    return Plot(title, about, ScatterChart(dots, table.metric)) if dots else None
 
 
 def _dots(

@@ -1,6 +1,7 @@
 """What the gates of CTRN and RCNN let through (figures 4 and 5 of Lei et al. 2016)."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -95,7 +96,7 @@ def _words(scene: inside.Scene, result: Result) -> Block | None:
 
 def rcnn_strips(ranker: Ranker, post: Post) -> list[Strip]:
     """1 - λ of each word of a question's title and body."""
-    model, batch = _rcnn(ranker), ranker.lexicon.batch([post])
+    model, batch = cast(RCNN, ranker.model), ranker.lexicon.batch([post])
     return [
         Strip(field, words, {"1 - λ": model.shares(batch, field)[0].mean(-1).tolist()})
         for field in model.fields
@@ -110,7 +111,7 @@ def _by_position(scene: inside.Scene, result: Result) -> Block | None:
     posts = {post.id: post for pool in pools for post in (pool.query, *pool.candidates)}
     chosen = evenly_spaced(list(posts.values()), AVERAGED)
     series = []
-    for field in _rcnn(ranker).fields:
+    for field in cast(RCNN, ranker.model).fields:
         mean, greatest, counts = position_means(ranker, chosen, field)
         last = int((counts >= min(MIN_TEXTS, len(chosen))).sum())
         for name, values, dotted in (("greatest", greatest, True), ("mean", mean, False)):
@@ -132,7 +133,7 @@ def position_means(
     ranker: Ranker, posts: Sequence[Post], field: Field
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and greatest component of 1 - λ at each position, and how many posts have it."""
-    model = _rcnn(ranker)
+    model = cast(RCNN, ranker.model)
     positions, means, greatest = [], [], []
     by_length = sorted(posts, key=lambda post: len(getattr(post, field)))
     for start in range(0, len(by_length), BATCH):
@@ -151,9 +152,3 @@ def position_means(
 def dev_pools(scene: inside.Scene) -> Sequence[Pool]:
     """The questions of dev, or of test if there is no dev."""
     return scene.dataset.splits.get(scene.dataset.dev) or scene.pools
-
-
-def _rcnn(ranker: Ranker) -> RCNN:
-    if not isinstance(ranker.model, RCNN):
-        raise TypeError(f"{ranker.name!r} has no gates of RCNN")
-    return ranker.model

@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from askonce.bench.data import ACCURACY
-from askonce.bench.report.blocks import Block, Plot, Table
+from askonce.bench.report.blocks import Block, Plot, Table, number_text
 from askonce.bench.report.charts import Axis, LineChart, Series
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.results import BASES, Result, ResultTable, tables
@@ -150,10 +150,7 @@ def _blocks(table: ResultTable, results: Sequence[Result], every: dict[str, floa
     title = f"Accuracy by answer length: {table.dataset} {table.split}"
     chart = LineChart(series, Axis("words of right answers", names=names), Axis("P@1"))
     header = ["model", *(f"{name} ({n})" for name, n in zip(names, counts, strict=True))]
-    rows = [
-        [name, *("–" if value is None else f"{value:.3f}" for value in row)]
-        for name, row in means.items()
-    ]
+    rows = [[name, *(number_text(value, ".3f") for value in row)] for name, row in means.items()]
     return [
         Plot(title, ABOUT_LENGTH, chart),
         Table(f"{title}, in numbers", IN_NUMBERS, header, rows),

@@ -176,8 +176,8 @@ def _with_and_without(
 
 def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = False) -> list[Span]:
     """An answer with the three words of most attention in bold, optionally with their weights."""
-    words, weights = inside.answer_weights(ranker, question, answer)
-    ((_, values),) = weights.items()
+    entry = inside.candidate_words(ranker, question, answer, inside.ATTENTION_KINDS)
+    words, values = entry.words, entry.weights
     top = _order(values)[:TOP]
     marks = {n: Span(f"{words[n]} ({values[n]:.4f})" if numbers else words[n], "bold") for n in top}
     return _marked(words, marks)
@@ -185,11 +185,7 @@ def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = Fals
 
 def jump_words(ranker: Ranker, question: Post, answer: Post) -> list[Span]:
     """An answer with the words of the two greatest and the two least similarities marked."""
-    entry = next(
-        entry
-        for entry in ranker.explain(question, answer).words
-        if entry.side == "candidate" and entry.kind == "similarity"
-    )
+    entry = inside.candidate_words(ranker, question, answer, ["similarity"])
     order = _order(entry.weights)  # softmax keeps the order of q2·E_t
     marks = {n: Span(f"{entry.words[n]} (B@{k})", "under") for k, n in enumerate(order[:-3:-1], 1)}
     marks |= {n: Span(f"{entry.words[n]} (T@{k})", "bold") for k, n in enumerate(order[:2], 1)}
