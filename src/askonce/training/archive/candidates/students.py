@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from askonce.archive import Snapshot
 from askonce.models.adapter import Adapter, Bend
@@ -130,13 +130,9 @@ def copied(ranker: Ranker, adapter: Adapter | None, recipe: Recipe) -> Ranker:
     for side, bend in enumerate(own):
         bend.load_state_dict(first)
         if adapter is not None:
-            bend.follow(_linear(adapter, side))
+            bend.follow(cast(Bend, adapter.bends[side]).linear)
     return copy
 
 
 def _maps(ranker: Ranker) -> list[Bend]:
     return [bend for bend in cast(Bag, ranker.model).maps if isinstance(bend, Bend)]
-
-
-def _linear(adapter: Adapter, side: int) -> nn.Linear:
-    return cast(Bend, adapter.bends[side]).linear
