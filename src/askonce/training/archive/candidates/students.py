@@ -21,7 +21,8 @@ from askonce.models.bag import Bag
 from askonce.models.base import Side
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
-from askonce.training.archive.candidates.recipes import DISTIL, STUDENT_HIDDEN
+from askonce.training.archive.candidates.recipes import DISTIL
+from askonce.training.archive.candidates.recipes import STUDENT as RECIPE
 from askonce.training.archive.candidates.teaching import ArchiveTeacher
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.distillation.beside import Bending, as_they_are
@@ -98,7 +99,8 @@ def _untrained(teacher: ArchiveTeacher, lexicon: Lexicon, texts: TeacherTexts, s
     vectors of the texts that have them.
     """
     vectors = first_words(texts.learnt, lexicon.vocabulary)  # (V, D)
-    ranker = Ranker.create("bag", lexicon, vectors, {"hidden": STUDENT_HIDDEN}, seed)
+    options = {"hidden": RECIPE["model"]["hidden"]}
+    ranker = Ranker.create("bag", lexicon, vectors, options, seed)
     if teacher.starter is not None:
         start_as(ranker, teacher.starter)
     return ranker
