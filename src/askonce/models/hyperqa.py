@@ -61,8 +61,6 @@ class ScoreHead(nn.Module):
 class BagMatcher(Matcher):
     """A Matcher that represents a text by the sum of its projected words."""
 
-    config: BagConfig
-
     def __init__(self, config: BagConfig, words: EmbeddingInit) -> None:
         super().__init__()
         self.config = config
@@ -89,7 +87,6 @@ class BagMatcher(Matcher):
 class BagEncoder(BagMatcher, Encoder):
     """An Encoder of the family; a subclass says what it measures between two vectors."""
 
-    config: BagEncoderConfig
     sign = -1  # a distance; +1 for a similarity
 
     def __init__(self, config: BagEncoderConfig, words: EmbeddingInit) -> None:

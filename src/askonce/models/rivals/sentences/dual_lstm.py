@@ -42,8 +42,6 @@ class NtnLstm(TensorMatcher):
         slices: int = 5  # r
         dropout: float = 0.5  # on the texts' vectors
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, config.dim, config.slices)
         self.lstm = DualLstm(self.input_dim, config.dim, config.dropout)
@@ -63,8 +61,6 @@ class HdLstm(PairMatcher):
         dim: int = 640  # d
         hidden: int = 64  # of the dense layer
         dropout: float = 0.5  # on the texts' vectors
-
-    config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)

@@ -48,8 +48,6 @@ class AiCnn(PairMatcher):
         dense: int = 64
         dropout: float = 0.2  # on segments, and before the dense layers
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.convolution = WindowConvolution(
