@@ -84,9 +84,7 @@ class SentenceTeacher:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         done = 0
         tokens = self._tokens([text or " " for text in texts])["input_ids"]
-        for rows, features in self._batches(tokens):
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
-                pooled = self.model(features)["sentence_embedding"].float()  # (b, D)
+        for rows, pooled in self._outputs(tokens, "sentence_embedding"):  # (b, D)
             vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
             done += len(rows)
             if on_progress is not None:
@@ -103,9 +101,7 @@ class SentenceTeacher:
         states = [np.empty((0, self.dim), dtype=np.float32)] * len(texts)
         full = [row for row, words in enumerate(texts) if words]
         encoded = self._tokens([list(texts[row]) for row in full], is_split_into_words=True)
-        for rows, features in self._batches(encoded["input_ids"]):
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
-                pieces = self.model(features)["token_embeddings"].float()  # (b, P, D)
+        for rows, pieces in self._outputs(encoded["input_ids"], "token_embeddings"):  # (b, P, D)
             for row, part in zip(rows, pieces, strict=True):
                 words = encoded.word_ids(row)  # of each piece; None for the marks at both ends
                 index = torch.tensor([-1 if word is None else word for word in words])  # (P,)
@@ -121,8 +117,10 @@ class SentenceTeacher:
                 texts, truncation=limit is not None, max_length=limit, **options
             )
 
-    def _batches(self, tokens: Sequence[Any]) -> Iterator[tuple[list[int], dict[str, Any]]]:
-        """Texts of like length together, as many as fit into a batch; longest first."""
+    def _outputs(self, tokens: Sequence[Any], name: str) -> Iterator[tuple[list[int], Any]]:
+        """What the model gives for batches of texts of like length, longest first."""
+        import torch
+
         order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
         limit = HALF_TOKENS if self.half else FULL_TOKENS
         while order:
@@ -131,7 +129,9 @@ class SentenceTeacher:
             padded = self.model.tokenizer.pad(
                 {"input_ids": [tokens[row] for row in rows]}, return_tensors="pt"
             )
-            yield rows, dict(padded)
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.half):
+                output = self.model(dict(padded))[name].float()
+            yield rows, output
 
     def _fingerprint(self) -> str:
         """Letters that differ for other weights, lengths or pooling."""

@@ -1,10 +1,10 @@
 """Look inside the rows of a store: their rankers, and a few questions to show them by."""
 
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.store import Store
@@ -66,17 +66,12 @@ def scenes(store: Store, *models: str) -> Iterator[Scene]:
 
 def results_of(table: ResultTable, model: str) -> list[Result]:
     """The rows with a ranker of this model, those with the fewest changes to a recipe first."""
-    results = [r for r in table.results if model_of(r) == model and r.first.ranker is not None]
+    results = [
+        result
+        for result in table.results
+        if result.first.recipe.get("model") == model and result.first.ranker is not None
+    ]
     return sorted(results, key=lambda result: (result.model.count("@"), result.model))
-
-
-def model_of(result: Result) -> str | None:
-    return stored_recipe(result).get("model")
-
-
-def stored_recipe(result: Result) -> Mapping[str, Any]:
-    """The recipe of a trained row: ``model``, its ``options``, and more."""
-    return result.first.settings.get("row", {}).get("recipe") or {}
 
 
 def ranker_of(result: Result) -> "Ranker | None":

@@ -67,18 +67,18 @@ MIN_TEXTS = 20  # that reach a position, for a mean to be drawn
 def rcnn_gates(scene: inside.Scene) -> list[Block]:
     learned = [r for r in inside.results_of(scene.table, "rcnn") if gate_of(r) != "constant"]
     scalar = [result for result in learned if gate_of(result) == "scalar"]
-    blocks = [_words(scene, result) for result in (scalar or learned)[:1]]
-    blocks += [_by_position(scene, result) for result in learned[:1]]
+    blocks = []
+    for draw, results in ((_words, scalar or learned), (_by_position, learned)):
+        ranker = inside.ranker_of(results[0]) if results else None
+        blocks.append(draw(scene, results[0], ranker) if ranker is not None else None)
     return [block for block in blocks if block is not None]
 
 
 def gate_of(result: Result) -> str:
-    return inside.stored_recipe(result)["options"].get("gate", "vector")
+    return result.first.recipe["options"].get("gate", "vector")
 
 
-def _words(scene: inside.Scene, result: Result) -> Block | None:
-    if (ranker := inside.ranker_of(result)) is None:
-        return None
+def _words(scene: inside.Scene, result: Result, ranker: Ranker) -> Block | None:
     groups = [
         (f"{n}", rcnn_strips(ranker, pool.query))
         for n, pool in enumerate(evenly_spaced(dev_pools(scene), RCNN_SHOWN), start=1)
@@ -104,9 +104,7 @@ def rcnn_strips(ranker: Ranker, post: Post) -> list[Strip]:
     ]
 
 
-def _by_position(scene: inside.Scene, result: Result) -> Block | None:
-    if (ranker := inside.ranker_of(result)) is None:
-        return None
+def _by_position(scene: inside.Scene, result: Result, ranker: Ranker) -> Block | None:
     pools = [*dev_pools(scene), *scene.pools]
     posts = {post.id: post for pool in pools for post in (pool.query, *pool.candidates)}
     chosen = evenly_spaced(list(posts.values()), AVERAGED)

@@ -11,7 +11,6 @@ from askonce.bench.report.figures import FIGURES, add_figure
 from askonce.bench.report.inside import (
     Scene,
     best_rows_first,
-    model_of,
     rankings,
     scenes,
     shortened,
@@ -95,7 +94,8 @@ def best_two(scene: Scene) -> tuple[Result, Result] | None:
     """The best trained row, and the best of the other models."""
     trained = [result for result in scene.table.results if result.kind == "trained"]
     ordered = best_rows_first(trained, scene.table.metric)
-    other = next((r for r in ordered if model_of(r) != model_of(ordered[0])), None)
+    models = [result.first.recipe.get("model") for result in ordered]
+    other = next((r for r, model in zip(ordered, models, strict=True) if model != models[0]), None)
     return None if other is None else (ordered[0], other)
 
 

@@ -101,7 +101,7 @@ def salient_words(scene: inside.Scene) -> list[Block]:
 
 def has_jump(result: Result) -> bool:
     """Whether a CABIN has the context jump; CABIN-J does not."""
-    return bool(inside.stored_recipe(result)["options"].get("jump", True))
+    return bool(result.first.recipe["options"].get("jump", True))
 
 
 def _attended(scene: inside.Scene, result: Result, ranker: Ranker) -> Block:
