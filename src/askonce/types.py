@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal, TypedDict, TypeVar
+from typing import Literal, TypedDict, TypeVar, cast
 
 T = TypeVar("T")
 PostKind = Literal["question", "answer"]
@@ -62,13 +62,7 @@ class Post:
 
     @property
     def source(self) -> Origin:
-        return Origin(
-            url=self.url,
-            author=self.author,
-            author_url=self.author_url,
-            site=self.site,
-            licence=self.licence,
-        )
+        return cast(Origin, {name: getattr(self, name) for name in SOURCE_FIELDS})
 
     @property
     def text(self) -> str:

@@ -65,7 +65,7 @@ OnDamaged = Callable[[Damaged], None]
 def load(
     archive: Archive,
     records: Iterable[Imported],
-    on_progress: OnImportProgress | None = None,
+    on_progress: OnImportProgress = lambda summary: None,
     strict: bool = False,
 ) -> Summary:
     """Add posts and links, or update those that exist.
@@ -79,12 +79,10 @@ def load(
         links: list[Link] = []
         for batch in batches(loading.sound(records, links), BATCH):
             loading.write(batch)
-            if on_progress:
-                on_progress(loading.summary)
+            on_progress(loading.summary)
         loading.write_waiting()
     loading.write_links(links)
-    if on_progress:
-        on_progress(loading.summary)
+    on_progress(loading.summary)
     return loading.summary
 
 

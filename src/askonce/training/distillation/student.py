@@ -42,18 +42,27 @@ class TeacherTexts(NamedTuple):
 
 
 def first_words(texts: Sequence[TokenIds], vocabulary: Vocabulary) -> np.ndarray:
-    """Word vectors to start from (V, D): the mean of the centred vectors of a word's texts."""
+    """Word vectors to start from (V, D)."""
+    vectors = np.stack([cast(np.ndarray, text.vector) for text in texts])  # (n, D)
+    words = [text.text[text.text > UNK] for text in texts]
+    ends = np.cumsum([0, *map(len, words)])
+    return word_means(np.concatenate(words), ends, vectors, len(vocabulary))[0]
+
+
+def word_means(
+    words: np.ndarray, ends: np.ndarray, vectors: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of the centred vectors (n, D) of a word's texts (V, D), and their number (V,).
+
+    ``words`` are the words of all texts in one row, ``ends`` (n + 1,) where each text ends in it.
+    """
     from scipy.sparse import csr_array
 
-    vectors = np.stack([cast(np.ndarray, text.vector) for text in texts])  # (n, D)
-    words = [np.unique(text.text[text.text > UNK]) for text in texts]
-    ends = np.cumsum([0, *map(len, words)])
-    held = csr_array(
-        (np.ones(ends[-1], np.float32), np.concatenate(words), ends),
-        shape=(len(texts), len(vocabulary)),
-    )  # (n, V), 1 where the text has the word
-    count = np.asarray(held.sum(axis=0)).reshape(-1, 1)  # (V, 1)
-    return np.asarray(held.T @ (vectors - vectors.mean(0)) / np.maximum(count, 1), np.float32)
+    held = csr_array((np.ones(len(words), np.float32), words, ends), shape=(len(vectors), size))
+    held.sum_duplicates()
+    held.data[:] = 1  # (n, V), where the text has the word
+    count = np.maximum(np.asarray(held.sum(axis=0)).ravel(), 1)
+    return np.asarray(held.T @ (vectors - vectors.mean(0)) / count[:, None], np.float32), count
 
 
 def start_as(ranker: Ranker, starter: Starter) -> None:
