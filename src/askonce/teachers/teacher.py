@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from askonce.errors import AskonceError, MissingExtra
+from askonce.errors import AskonceError, needing
 from askonce.teachers.cache import OnProgress as OnProgress
 from askonce.teachers.cache import VectorCache, text_key
 from askonce.teachers.checkpoints import local_only, minilm_folder
@@ -247,11 +247,9 @@ def fast_half() -> bool:
 
 def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package
     local, purpose = local_only(), f"the encoder {name!r}"
-    try:
+    with needing("minilm", purpose):
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
-    except ImportError as error:
-        raise MissingExtra(error.name or "sentence_transformers", "minilm", purpose) from None
     folder = minilm_folder(purpose) if name == MINILM else _folder(name)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # it would overwrite an answer
     try:
