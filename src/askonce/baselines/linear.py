@@ -4,7 +4,7 @@ scikit-learn and torch take seconds to import, so they are imported where someth
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.baselines.lexical import BM25, VARIANTS
 from askonce.baselines.word_vectors import IdfWordVectors
+from askonce.training.sampling import drawn_in_order
 from askonce.types import Pool
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class LinearBaseline(Baseline):
 
     def fit(self, material: Material) -> None:
         self._features = self.features(material)
-        pools = _sample(material.pools("train"), material.seed)
+        pools = drawn_in_order(material.pools("train"), MAX_POOLS, material.seed)
         labels = np.concatenate([np.asarray(p.labels) > 0 for p in pools] or [np.zeros(0, bool)])
         self._model: Any = None
         if labels.any() and not labels.all():
@@ -109,10 +110,3 @@ class LinearSvm(LinearBaseline):
 
 def _standardised(features: np.ndarray) -> np.ndarray:
     return (features - features.mean(0)) / (features.std(0) + 1e-6)
-
-
-def _sample(pools: Sequence[Pool], seed: int) -> list[Pool]:
-    if len(pools) <= MAX_POOLS:
-        return list(pools)
-    chosen = np.random.default_rng(seed).choice(len(pools), MAX_POOLS, replace=False)
-    return [pools[i] for i in sorted(chosen)]

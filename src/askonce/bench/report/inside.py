@@ -119,7 +119,7 @@ def candidate_words(
 
 
 def right_answer(pool: Pool) -> Post:
-    return next(c for c, label in zip(pool.candidates, pool.labels, strict=True) if label > 0)
+    return next(c for c, label in pool.pairs if label > 0)
 
 
 def shortened(text: str, words: int) -> str:

@@ -16,6 +16,7 @@ from askonce.models.base import Side
 from askonce.ranker import Ranker
 from askonce.teachers.starter import Starter
 from askonce.text.batch import Batch, TokenIds
+from askonce.text.vectors import word_means
 from askonce.text.vocabulary import UNK, Vocabulary
 from askonce.training.batches import shuffled, slices
 from askonce.training.checkpoint import EpochRecord
@@ -47,22 +48,6 @@ def first_words(texts: Sequence[TokenIds], vocabulary: Vocabulary) -> np.ndarray
     words = [text.text[text.text > UNK] for text in texts]
     ends = np.cumsum([0, *map(len, words)])
     return word_means(np.concatenate(words), ends, vectors, len(vocabulary))[0]
-
-
-def word_means(
-    words: np.ndarray, ends: np.ndarray, vectors: np.ndarray, size: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of the centred vectors (n, D) of a word's texts (V, D), and their number (V,).
-
-    ``words`` are the words of all texts in one row, ``ends`` (n + 1,) where each text ends in it.
-    """
-    from scipy.sparse import csr_array
-
-    held = csr_array((np.ones(len(words), np.float32), words, ends), shape=(len(vectors), size))
-    held.sum_duplicates()
-    held.data[:] = 1  # (n, V), where the text has the word
-    count = np.maximum(np.asarray(held.sum(axis=0)).ravel(), 1)
-    return np.asarray(held.T @ (vectors - vectors.mean(0)) / count[:, None], np.float32), count
 
 
 def start_as(ranker: Ranker, starter: Starter) -> None:

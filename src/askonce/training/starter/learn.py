@@ -14,9 +14,9 @@ from torch.nn import functional as F
 from askonce.errors import AskonceError
 from askonce.teachers.starter import Starter, WordParts, quantise
 from askonce.text.tokenise import tokenise
+from askonce.text.vectors import word_means
 from askonce.training.batches import slices
 from askonce.training.checkpoint import EpochRecord, load_weights, save_weights
-from askonce.training.distillation.student import word_means
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
 from askonce.training.events import OnEvent, Phase, ignore
 from askonce.training.processes import ALONE

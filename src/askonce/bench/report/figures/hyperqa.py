@@ -205,7 +205,7 @@ def sampled(pools: Sequence[Pool]) -> Sample:
     wrong: dict[str, Post] = {}
     links: list[tuple[int, str]] = []
     for pool in evenly_spaced(pools, QUESTIONS):
-        own = {c.id: c for c, n in zip(pool.candidates, pool.labels, strict=True) if n > 0}
+        own = {c.id: c for c, n in pool.pairs if n > 0}
         if len(asked) + len(right | own) >= MAX_TEXTS:
             break
         links += [(len(asked), name) for name in own]

@@ -158,7 +158,7 @@ def _with_and_without(
     rows: list[list[Cell]] = []
     for pool in pools:
         rows.append([_question(pool)])
-        by_id = {c.id: (c, n) for c, n in zip(pool.candidates, pool.labels, strict=True)}
+        by_id = {c.id: (c, n) for c, n in pool.pairs}
         for n in range(min(TOP, len(pool.candidates))):
             cells: list[Cell] = [f"{n + 1}"]
             for (_, ranker), ranked in zip((one, other), both, strict=True):

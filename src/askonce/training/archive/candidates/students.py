@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,6 +30,7 @@ from askonce.training.distillation.texts import read_beside, texts_of
 from askonce.training.epochs import Stop, run_epochs
 from askonce.training.events import OnEvent
 from askonce.training.recipe import Recipe
+from askonce.training.sampling import drawn_in_order
 from askonce.types import Post
 
 STUDENT = "student"  # its folder
@@ -49,7 +49,7 @@ class ArchiveStudent:
 
 def student_texts(
     archive: Snapshot, tasks: Iterable[ArchiveTask], limit: int, seed: int
-) -> list[str | Post]:
+) -> Sequence[str | Post]:
     """Titles, sentences and posts to learn from, at most so many; no question of dev or test."""
     held_out = {
         query.query.text
@@ -59,10 +59,7 @@ def student_texts(
     }
     every = chain(archive.questions.values(), archive.answers.values())
     posts = [post for post in every if post.text not in held_out]
-    if len(posts) > limit:
-        rows = np.random.default_rng(seed).choice(len(posts), limit, replace=False)
-        posts = [posts[row] for row in np.sort(rows)]
-    return texts_of(iter(posts), limit, seed=seed)
+    return texts_of(iter(drawn_in_order(posts, limit, seed)), limit, seed=seed)
 
 
 def plain(text: str | Post) -> str:
