@@ -6,15 +6,35 @@ import tomllib
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from annotated_types import Ge, Gt, Lt
 
 from askonce.errors import ConfigError, DataError, shorten
 from askonce.registry import nearest
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
 
 C = TypeVar("C")
+# numbers within limits, which ``settings`` checks
+AtLeastOne = Annotated[int, Ge(1)]
+AtLeastZero = Annotated[int, Ge(0)]
+NotNegative = Annotated[float, Ge(0)]
+AboveZero = Annotated[float, Gt(0)]
+BelowOne = Annotated[float, Ge(0), Lt(1)]
+LIMITS = {"ge": "at least", "gt": "more than", "lt": "less than"}  # as pydantic names them
 
 
 def settings(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
@@ -32,7 +52,7 @@ def settings(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
         problems = error.errors(include_url=False)
     unknown = (p for p in problems if p["type"] == "unexpected_keyword_argument")
     problem = next(unknown, problems[0])
-    raise ConfigError(_message(kind, values, problem["type"], problem["loc"], where))
+    raise ConfigError(_message(kind, values, problem, where))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -47,27 +67,6 @@ def read_toml(path: Path) -> dict[str, Any]:
 def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any settings dataclass
     """The settings as plain values, for JSON and TOML; ``settings`` reads them back."""
     return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-
-
-def at_least(table: object, where: str, least: int, *names: str) -> None:
-    for name in names:
-        value = getattr(table, name)
-        if value is not None and not value >= least:
-            raise ConfigError(f"{where}.{name} = {value}; expected at least {least}")
-
-
-def above_zero(table: object, where: str, *names: str) -> None:
-    for name in names:
-        value = getattr(table, name)
-        if value is not None and not value > 0:  # also true for nan
-            raise ConfigError(f"{where}.{name} = {value}; expected more than 0")
-
-
-def below_one(table: object, where: str, *names: str) -> None:
-    for name in names:
-        if not 0 <= getattr(table, name) < 1:
-            value = getattr(table, name)
-            raise ConfigError(f"{where}.{name} = {value}; expected 0 or more and less than 1")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
@@ -88,10 +87,9 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":  # noqa: ANN401 - any dataclass
     return TypeAdapter(kind | None, config=ConfigDict(extra="forbid", strict=True))
 
 
-def _message(
-    kind: type, values: Mapping[str, Any], problem: str, loc: Sequence[int | str], where: str
-) -> str:
+def _message(kind: type, values: Mapping[str, Any], error: "ErrorDetails", where: str) -> str:
     """What is wrong, at which setting, and what is expected there."""
+    problem, loc = error["type"], error["loc"]
     parent: Any = kind
     hint: Any = kind
     value: Any = values
@@ -108,7 +106,11 @@ def _message(
         return f"{where or kind.__name__} is {'missing' if loc else 'no table of settings'}"
     if get_origin(hint) is Literal:
         return f"{where} = {shorten(value)}; {nearest(str(value), map(str, get_args(hint)))}"
-    return f"{where} = {shorten(value)}; expected {_described(hint)}"
+    limits = [
+        f"{LIMITS[key]} {limit}" for key, limit in error.get("ctx", {}).items() if key in LIMITS
+    ]
+    value = float(value) if limits and hint is float else value
+    return f"{where} = {shorten(value)}; expected {(*limits, _described(hint))[0]}"
 
 
 def _inner(hint: Any, step: int | str) -> Any:  # noqa: ANN401 - type hints

@@ -1,5 +1,7 @@
 """Errors that a user can fix; the command line and the server show these as one line."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -38,6 +40,15 @@ class MissingExtra(AskonceError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package!r}: pip install 'askonce[{extra}]'")
+
+
+@contextmanager
+def needing(extra: str, purpose: str) -> Iterator[None]:
+    """Import optional packages in this block; one that is missing is a MissingExtra."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(error.name or extra, extra, purpose) from error
 
 
 class ArchiveUnavailable(AskonceError):

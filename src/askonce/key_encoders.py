@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -85,12 +85,9 @@ def two_readers(fast: KeyEncoder, slow: KeyEncoder) -> TwoReaders:
 def fingerprint(ranker: "Ranker") -> str:
     lexicon = ranker.lexicon
     inputs = [lexicon.tokeniser, lexicon.max_words, lexicon.vocabulary.words]
-    return _digest([as_dict(ranker.model.config), *inputs], ranker.model.state_dict())
-
-
-def _digest(settings: Sequence[object], weights: Mapping[str, Any]) -> str:
+    settings = [as_dict(ranker.model.config), *inputs]
     digest = hashlib.blake2b(json.dumps(settings).encode(), digest_size=8)
-    for name, tensor in sorted(weights.items()):
+    for name, tensor in sorted(ranker.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()

@@ -35,6 +35,7 @@ RETIRED: dict[str, tuple[object, ...]] = {
     "init": ("identity", "uniform"),
     "idf": (True,),
     "normalise": (True,),
+    "scale": ("sum",),
 }
 LARGEST = 100_000  # that an integer setting may be
 CALLS = 100  # of torch per tensor, while a model is constructed

@@ -1,10 +1,10 @@
 """Data types without tensors: posts, pools, datasets."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal, TypedDict, TypeVar
+from typing import Literal, TypedDict, TypeVar, cast
 
 T = TypeVar("T")
 PostKind = Literal["question", "answer"]
@@ -62,13 +62,7 @@ class Post:
 
     @property
     def source(self) -> Origin:
-        return Origin(
-            url=self.url,
-            author=self.author,
-            author_url=self.author_url,
-            site=self.site,
-            licence=self.licence,
-        )
+        return cast(Origin, {name: getattr(self, name) for name in SOURCE_FIELDS})
 
     @property
     def text(self) -> str:
@@ -110,15 +104,23 @@ class Pool:
                 )
 
     @property
+    def pairs(self) -> Iterator[tuple[Post, int]]:
+        """The candidates with their labels."""
+        return zip(self.candidates, self.labels, strict=True)
+
+    @property
     def positives(self) -> tuple[Post, ...]:
         """All relevant posts, retrieved or missed."""
-        retrieved = (c for c, label in zip(self.candidates, self.labels, strict=True) if label > 0)
-        return (*retrieved, *self.missed)
+        return (*(post for post, label in self.pairs if label > 0), *self.missed)
 
     @property
     def negatives(self) -> tuple[Post, ...]:
-        pairs = zip(self.candidates, self.labels, strict=True)
-        return tuple(c for c, label in pairs if label <= 0)
+        return tuple(post for post, label in self.pairs if label <= 0)
+
+    def with_pairs(self, pairs: Sequence[tuple[Post, int]]) -> "Pool":
+        """The pool with other candidates, for which no scores are given."""
+        posts, labels = tuple(post for post, _ in pairs), tuple(label for _, label in pairs)
+        return replace(self, candidates=posts, labels=labels, given=None)
 
 
 Split = Sequence[Pool]

@@ -294,7 +294,8 @@ def test_quality_and_cost_of_all_recipes_in_one_picture(store):
     put(store, "wikiqa", "ctrn@model.dim=9", [0.6], seconds=(1, 1))
     put(store, "wikiqa", "bm25", [0.4], kind="baseline")
     (block,) = FIGURES["quality-cost"](store)
-    sizes, seconds = ({dot.name: (dot.x, dot.y) for dot in c.dots} for c in block.chart.charts)
+    plots = block.chart.dots.values()
+    sizes, seconds = ({dot.name: (dot.x, dot.y) for dot in dots} for dots in plots)
     assert sizes == {"hyperqa": (100, 0.5), "ctrn": (450, 0.6), "cabin": (900, 0.7)}
     assert seconds == {"hyperqa": (2, 0.5), "ctrn": (8, 0.6)}  # CABIN had one epoch
     drawn = svg(block.chart, block.title)

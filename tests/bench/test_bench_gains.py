@@ -107,9 +107,9 @@ def test_speeds_and_pictures(store):
     assert gain.times == pytest.approx(600 / 200)
     table, queries, time = readers(store)
     assert table.title == TITLE
-    shown = {dot.name: dot.x for dot in queries.chart.dots}
+    shown = {dot.name: dot.x for dot in queries.chart.dots["questions per second"]}
     assert shown == {"BM25": 30, "starter": 40, "adapter": 50, "student": 60, "MiniLM": 10}
-    ready = {dot.name: dot.x for dot in time.chart.dots}
+    ready = {dot.name: dot.x for dot in time.chart.dots["seconds"]}
     assert ready["MiniLM"] == pytest.approx(1.0)  # 100 posts at 100 a second
     assert ready["student"] == pytest.approx(100 / 600 + 4.0)
 

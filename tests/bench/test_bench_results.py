@@ -197,7 +197,7 @@ def test_plots_in_both_forms(tmp_path):
 
 def test_a_plot_names_its_dots():
     dots = [Dot("a<b", 10.0, 0.5, "trained"), Dot("c", 1000.0, 0.6, "fusion")]
-    drawn = svg(ScatterChart(dots, "x", "y"), "t")
+    drawn = svg(ScatterChart({"x": dots}, "y"), "t")
     assert ">a&lt;b</text>" in drawn
     assert "<title>a&lt;b: 0.5000 at 10</title>" in drawn
     assert all(f">{kind}</text>" in drawn for kind in ("trained", "fusion"))

@@ -13,6 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askonce.config import settings as read_settings
 from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
@@ -264,4 +265,4 @@ def test_what_cannot_be_done_is_said_at_once(archive, whole, tmp_path):
 )
 def test_impossible_settings_are_named(wrong):
     with pytest.raises(ConfigError, match=f"{next(iter(wrong))} = "):
-        LanguageModelSettings(**wrong)
+        read_settings(LanguageModelSettings, wrong)

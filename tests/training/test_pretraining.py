@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from askonce.config import settings as read_settings
 from askonce.errors import AskonceError, ConfigError
 from askonce.ranker import Ranker
 from askonce.training.batches import shuffled
@@ -177,4 +178,4 @@ def test_other_models_cannot_be_pretrained(name, tmp_path):
 
 def test_impossible_settings():
     with pytest.raises(ConfigError, match="batch_size = 0"):
-        PretrainSettings(batch_size=0)
+        read_settings(PretrainSettings, {"batch_size": 0})

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from askonce.errors import AskonceError, ConfigError, MissingExtra
+from askonce.errors import AskonceError, ConfigError, needing
 from askonce.models.adapter import Adapter, Bend
 from askonce.models.bag import Bag
 from askonce.ranker import Ranker
@@ -17,13 +17,11 @@ from askonce.teachers.lexicon import TeacherLexicon
 from askonce.text.lexicon import Lexicon
 from askonce.types import TaskName
 
-try:
+with needing("minilm", "an export to sentence-transformers"):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Module, Normalize, Router
 
     from askonce.adapters.static import static_embeddings
-except ModuleNotFoundError as error:
-    raise MissingExtra(str(error.name), "minilm", "an export to sentence-transformers") from error
 
 
 def export_model(source: Path, out: Path, task: TaskName = "questions", fast: bool = False) -> str:

@@ -8,15 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from askonce.errors import ConfigError, MissingExtra
+from askonce.errors import ConfigError, needing
 from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
 from askonce.types import Post
 
-try:
+with needing("haystack", "a Haystack component"):
     from haystack import Document, component, default_from_dict, default_to_dict
-except ModuleNotFoundError as error:
-    raise MissingExtra(str(error.name), "haystack", "a Haystack component") from error
 
 
 class _OfFolder:

@@ -5,17 +5,15 @@ from typing import Annotated, Any, Literal
 
 from askonce.adapters.common import RankerOrFolder, as_ranker
 from askonce.engine import Engine, RankedAnswer, SimilarQuestion
-from askonce.errors import MissingExtra
+from askonce.errors import needing
 from askonce.key_encoders import RankerKeys
 from askonce.ranker import Ranker
 from askonce.types import SOURCE_FIELDS, Post
 
-try:
+with needing("langchain", "a LangChain adapter"):
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
-except ModuleNotFoundError as error:
-    raise MissingExtra(str(error.name), "langchain", "a LangChain adapter") from error
 
 from pydantic import BeforeValidator, ConfigDict, PositiveInt
 

@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 
 from askonce.adapters.common import RankerOrFolder, RankerSimilarity, as_ranker
-from askonce.errors import MissingExtra
+from askonce.errors import needing
 from askonce.key_encoders import fingerprint
 from askonce.ranker import Ranker, Text
 from askonce.types import Post
 
-try:
+with needing("mteb", "evaluation by MTEB"):
     from mteb.models.model_meta import ModelMeta, ScoringFunction
-except ModuleNotFoundError as error:
-    raise MissingExtra(str(error.name), "mteb", "evaluation by MTEB") from error
 
 Batches = Iterable[Mapping[str, Sequence[str]]]  # what MTEB's loaders give
 

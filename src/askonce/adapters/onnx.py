@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from askonce.adapters.exporting import encoder_modules
 from askonce.adapters.static import StaticEmbedding
-from askonce.errors import AskonceError, MissingExtra
+from askonce.errors import AskonceError, needing
 from askonce.files import write_atomic
 from askonce.text.vocabulary import PAD
 from askonce.types import TaskName
@@ -33,11 +33,9 @@ def export_onnx(source: Path, out: Path, task: TaskName = "questions", fast: boo
     ``model.onnx`` encodes queries and documents alike; an adapter with two sides has
     ``query.onnx`` and ``document.onnx``. ``onnx.json`` has the longest input, in tokens.
     """
-    try:
+    with needing("onnx", "an export to ONNX"):
         import onnx  # noqa: F401 - torch writes with it
         import onnxscript  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtra(str(error.name), "onnx", "an export to ONNX") from None
     name, teacher, sides = encoder_modules(source, out, task, fast)
     reader: Any = [*teacher, *sides[0]][0]
     try:

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from askonce.adapters.common import RankerOrFolder, as_ranker
-from askonce.errors import MissingExtra
+from askonce.errors import needing
 from askonce.types import Pool, Post
 
-try:
+with needing("pyterrier", "a PyTerrier transformer"):
     import pyterrier as pt
-except ModuleNotFoundError as error:
-    raise MissingExtra(str(error.name), "pyterrier", "a PyTerrier transformer") from error
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from askonce.adapters.common import RankerOrFolder, RankerSimilarity, as_ranker
-from askonce.errors import MissingExtra
+from askonce.errors import needing
 from askonce.ranker import Ranker
 
-try:
+with needing("minilm", "a sentence-transformers model"):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import InputModule
-except ModuleNotFoundError as error:
-    raise MissingExtra(str(error.name), "minilm", "a sentence-transformers model") from error
 
 HUB_OPTIONS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 

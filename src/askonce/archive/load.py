@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -59,12 +59,13 @@ class Summary(Tally):
 
 
 OnImportProgress = Callable[[Summary], None]
+OnDamaged = Callable[[Damaged], None]
 
 
 def load(
     archive: Archive,
     records: Iterable[Imported],
-    on_progress: OnImportProgress | None = None,
+    on_progress: OnImportProgress = lambda summary: None,
     strict: bool = False,
 ) -> Summary:
     """Add posts and links, or update those that exist.
@@ -78,12 +79,10 @@ def load(
         links: list[Link] = []
         for batch in batches(loading.sound(records, links), BATCH):
             loading.write(batch)
-            if on_progress:
-                on_progress(loading.summary)
+            on_progress(loading.summary)
         loading.write_waiting()
     loading.write_links(links)
-    if on_progress:
-        on_progress(loading.summary)
+    on_progress(loading.summary)
     return loading.summary
 
 
@@ -94,33 +93,19 @@ class _Loading:
         self._seen: set[str] = set()
 
     def sound(self, records: Iterable[Imported], links: list[Link]) -> Iterator[Post]:
-        """The posts that an archive can hold; links are collected for later."""
-        for record in records:
-            if isinstance(record, Link):
-                links.append(record)
-            elif isinstance(record, Damaged):
-                self._damaged(record)
+        """The posts that an archive can hold, each id once; links are collected for later."""
+        for post in sound_posts(records, links, self._damaged):
+            if post.id in self._seen:
+                self._damaged(about(post, "expected a new id"))
             else:
-                post = cleaned(record)
-                wrong = "expected a new id" if post.id in self._seen else problem(post)
-                if wrong:
-                    self._damaged(about(post, wrong))
-                else:
-                    self._seen.add(post.id)
-                    yield post
+                self._seen.add(post.id)
+                yield post
 
     def write(self, batch: list[Post], wait: bool = True) -> None:
         """Write posts; an answer whose question does not exist yet waits, or is damaged."""
-        kinds = self.archive.kinds({post.id for post in batch} | {p.parent or "" for p in batch})
-        for post in batch:
-            kinds.setdefault(post.id, post.kind)
-        ready = []
-        for post in batch:
-            if kinds[post.id] != post.kind:
-                self._damaged(about(post, f"known as {kinds[post.id]}, not {post.kind}"))
-            elif post.kind == "question" or kinds.get(post.parent or "") == "question":
-                ready.append(post)
-            elif wait:
+        ready, early = with_questions(self.archive, batch, self._damaged)
+        for post in early:
+            if wait:
                 self.waiting.write(json.dumps(post_to_json(post)) + "\n")
             else:
                 self._damaged(about(post, f"expected its question {post.parent!r}, found none"))
@@ -147,6 +132,38 @@ class _Loading:
         if self.strict:
             raise AskonceError(str(record))
         self.summary.add_damaged(record)
+
+
+def sound_posts(
+    records: Iterable[Imported], links: list[Link], damaged: OnDamaged
+) -> Iterator[Post]:
+    """The posts that an archive can hold; links are added to the list."""
+    for record in records:
+        if isinstance(record, Link):
+            links.append(record)
+        elif isinstance(record, Damaged):
+            damaged(record)
+        elif wrong := problem(post := cleaned(record)):
+            damaged(about(post, wrong))
+        else:
+            yield post
+
+
+def with_questions(
+    archive: Archive, posts: Sequence[Post], damaged: OnDamaged
+) -> tuple[list[Post], list[Post]]:
+    """The posts that can be written now, and the answers whose question is not there yet."""
+    stored = archive.kinds({name for post in posts for name in (post.id, post.parent or "")})
+    kinds = {post.id: post.kind for post in posts} | stored
+    ready, early = [], []
+    for post in posts:
+        if kinds[post.id] != post.kind:
+            damaged(about(post, f"known as {kinds[post.id]}, not {post.kind}"))
+        elif post.kind == "question" or kinds.get(post.parent or "") == "question":
+            ready.append(post)
+        else:
+            early.append(post)
+    return ready, early
 
 
 def cleaned(post: Post) -> Post:

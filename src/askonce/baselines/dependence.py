@@ -6,7 +6,7 @@ frequency of a word or pair how much it counts. Counts are exact, over stemmed w
 candidates.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -125,11 +125,9 @@ class WeightedDependence(LinearBaseline):
     from web text and query logs are left out.
     """
 
-    def prepare(self, material: Material) -> None:
-        self._features = DependenceFeatures(material)
-
-    def features(self, pool: Pool) -> np.ndarray:
-        return self._features(pool).reshape(-1, 6)  # (n, 6)
+    def features(self, material: Material) -> Callable[[Pool], np.ndarray]:
+        of_pool = DependenceFeatures(material)
+        return lambda pool: of_pool(pool).reshape(-1, 6)  # (n, 6)
 
     @staticmethod
     def untrained(features: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ scikit-learn and torch take seconds to import, so they are imported where someth
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from askonce.baselines import BASELINES
 from askonce.baselines.base import Baseline, Material
 from askonce.baselines.lexical import BM25, VARIANTS
 from askonce.baselines.word_vectors import IdfWordVectors
+from askonce.training.sampling import drawn_in_order
 from askonce.types import Pool
 
 if TYPE_CHECKING:
@@ -31,11 +32,8 @@ class LinearBaseline(Baseline):
     seeded = True
 
     @abstractmethod
-    def prepare(self, material: Material) -> None: ...
-
-    @abstractmethod
-    def features(self, pool: Pool) -> np.ndarray:
-        """Values of each candidate (n, F)."""
+    def features(self, material: Material) -> Callable[[Pool], np.ndarray]:
+        """A function that gives the values (n, F) of each candidate of a pool."""
 
     @staticmethod
     @abstractmethod
@@ -48,16 +46,16 @@ class LinearBaseline(Baseline):
         return LogisticRegression(class_weight="balanced", random_state=seed, max_iter=1000)
 
     def fit(self, material: Material) -> None:
-        self.prepare(material)
-        pools = _sample(material.pools("train"), material.seed)
+        self._features = self.features(material)
+        pools = drawn_in_order(material.pools("train"), MAX_POOLS, material.seed)
         labels = np.concatenate([np.asarray(p.labels) > 0 for p in pools] or [np.zeros(0, bool)])
         self._model: Any = None
         if labels.any() and not labels.all():
-            pairs = np.concatenate([_standardised(self.features(pool)) for pool in pools])
+            pairs = np.concatenate([_standardised(self._features(pool)) for pool in pools])
             self._model = self.classifier(material.seed).fit(pairs, labels)
 
     def score(self, pool: Pool) -> np.ndarray:
-        features = self.features(pool)
+        features = self._features(pool)
         if self._model is None:
             return self.untrained(features)
         return np.asarray(self._model.decision_function(_standardised(features)))
@@ -67,13 +65,10 @@ class LinearBaseline(Baseline):
 class WordOverlap(LinearBaseline):
     """Logistic regression over the four word-overlap features of Severyn & Moschitti."""
 
-    def prepare(self, material: Material) -> None:
+    def features(self, material: Material) -> Callable[[Pool], np.ndarray]:
         from askonce.models.layers.overlap_features import OverlapFeatures
 
-        self._features = OverlapFeatures(material.lexicon)
-
-    def features(self, pool: Pool) -> np.ndarray:
-        return self._features(pool)
+        return OverlapFeatures(material.lexicon)
 
     @staticmethod
     def untrained(features: np.ndarray) -> np.ndarray:
@@ -85,21 +80,22 @@ class WordOverlap(LinearBaseline):
 class LinearSvm(LinearBaseline):
     """Linear SVM over BM25, six TF-IDF cosines, the word-vector cosine, word overlap and length."""
 
-    def prepare(self, material: Material) -> None:
+    def features(self, material: Material) -> Callable[[Pool], np.ndarray]:
+        """One column per similarity, four of overlap, and the log of the candidate's length."""
         from askonce.models.layers.overlap_features import OverlapFeatures
 
         kinds: list[type[Baseline]] = [BM25, *VARIANTS, IdfWordVectors]
-        self._similarities = [kind() for kind in kinds]
-        for similarity in self._similarities:
+        similarities = [kind() for kind in kinds]
+        for similarity in similarities:
             similarity.fit(material)
-        self._overlap = OverlapFeatures(material.lexicon)
-        self._words = material.words
+        overlap = OverlapFeatures(material.lexicon)
 
-    def features(self, pool: Pool) -> np.ndarray:
-        """One column per similarity, four of overlap, and the log of the candidate's length."""
-        columns = [similarity.score(pool) for similarity in self._similarities]
-        lengths = [len(self._words(post.text)) for post in pool.candidates]
-        return np.column_stack([*columns, self._overlap(pool), np.log1p(lengths)])  # (n, 13)
+        def columns(pool: Pool) -> np.ndarray:
+            scores = [similarity.score(pool) for similarity in similarities]
+            lengths = [len(material.words(post.text)) for post in pool.candidates]
+            return np.column_stack([*scores, overlap(pool), np.log1p(lengths)])  # (n, 13)
+
+        return columns
 
     @staticmethod
     def untrained(features: np.ndarray) -> np.ndarray:
@@ -114,10 +110,3 @@ class LinearSvm(LinearBaseline):
 
 def _standardised(features: np.ndarray) -> np.ndarray:
     return (features - features.mean(0)) / (features.std(0) + 1e-6)
-
-
-def _sample(pools: Sequence[Pool], seed: int) -> list[Pool]:
-    if len(pools) <= MAX_POOLS:
-        return list(pools)
-    chosen = np.random.default_rng(seed).choice(len(pools), MAX_POOLS, replace=False)
-    return [pools[i] for i in sorted(chosen)]

@@ -1,5 +1,7 @@
 """Paragraph vectors (Le & Mikolov, 2014), alone and with Yu's counts: PV and PV+Cnt of WikiQA."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from askonce.baselines import BASELINES
@@ -57,16 +59,14 @@ class ParagraphVectors(Baseline):
 class ParagraphVectorsCounts(LinearBaseline):
     """Logistic regression over the paragraph-vector cosine and counts of shared content words."""
 
-    def prepare(self, material: Material) -> None:
+    def features(self, material: Material) -> Callable[[Pool], np.ndarray]:
         from askonce.models.layers.overlap_features import OverlapFeatures
         from askonce.models.layers.words import SharedCounts
 
-        self._vectors = ParagraphVectors()
-        self._vectors.fit(material)
-        self._counts = OverlapFeatures(material.lexicon, SharedCounts)
-
-    def features(self, pool: Pool) -> np.ndarray:
-        return np.column_stack([self._vectors.score(pool), self._counts(pool)])  # (n, 3)
+        vectors = ParagraphVectors()
+        vectors.fit(material)
+        counts = OverlapFeatures(material.lexicon, SharedCounts)
+        return lambda pool: np.column_stack([vectors.score(pool), counts(pool)])  # (n, 3)
 
     @staticmethod
     def untrained(features: np.ndarray) -> np.ndarray:

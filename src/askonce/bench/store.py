@@ -121,6 +121,11 @@ class StoredCell:
         folder = self.folder / "ranker"
         return folder if (folder / "config.json").is_file() else None
 
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """The recipe of a trained row: ``model``, its ``options``, and more."""
+        return self.settings.get("row", {}).get("recipe") or {}
+
     def curve(self) -> Records:
         """One record per epoch of training: loss, seconds, dev figures."""
         return _lines(self.folder / CURVES)

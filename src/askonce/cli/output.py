@@ -42,6 +42,14 @@ def write_json(value: Any, path: Path | None = None) -> None:  # noqa: ANN401 - 
         path.write_text(text + "\n", encoding="utf-8")
 
 
+def show(value: Any, as_json: bool, text: str) -> None:  # noqa: ANN401 - any JSON value
+    """Print the result of a command: as JSON, or as the text for people."""
+    if as_json:
+        write_json(value)
+    else:
+        typer.echo(text)
+
+
 def first_line(text: str | None) -> str:
     """The first line of a docstring, with names in single backquotes."""
     return (text or "").strip().partition("\n")[0].replace("``", "`")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askonce.cli.output import first_process
+from askonce.errors import needing
 from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Reading, Step, ignore
 
 if TYPE_CHECKING:
@@ -115,10 +116,6 @@ def _epoch(err: Any, event: Epoch, writer: Any) -> None:  # noqa: ANN401 - late 
 
 
 def _writer(folder: Path) -> Any:  # noqa: ANN401 - TensorBoard is an extra
-    from askonce.errors import MissingExtra
-
-    try:
+    with needing("tensorboard", "--tensorboard"):
         from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingExtra("tensorboard", "tensorboard", "--tensorboard") from None
     return SummaryWriter(str(folder / "tensorboard"))

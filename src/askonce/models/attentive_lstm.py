@@ -98,8 +98,6 @@ class AttentiveLstm(AttentiveMatcher):
 
         hidden: int = 141  # per direction, section 4.1
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, 2 * config.hidden)
         self.lstm = BiLSTM(self.input_dim, config.hidden)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.config import at_least
+from askonce.config import AtLeastZero
 from askonce.models import MODELS
 from askonce.models.adapter import Bend
 from askonce.models.base import EmbeddingInit, Side, SidedEncoder, WordWeights, of_both
@@ -36,12 +36,9 @@ class Bag(SidedEncoder):
         """Settings of the bag; its vectors are as long as the word vectors."""
 
         map: bool = True  # M; without it the words alone are learnt
-        hidden: int = 0  # width of M's residual layer; 0: M is linear
+        hidden: AtLeastZero = 0  # width of M's residual layer; 0: M is linear
         sides: Literal[1, 2] = 1  # 2: questions and answers have maps of their own
         dropout: float = 0.0  # of whole words, and of the residual layer, while training
-
-        def __post_init__(self) -> None:
-            at_least(self, "model", 0, "hidden")
 
     config: Config
     tables: list[Tensor] | None

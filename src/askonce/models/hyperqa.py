@@ -59,9 +59,7 @@ class ScoreHead(nn.Module):
 
 
 class BagMatcher(Matcher):
-    """A Matcher that represents a text by the sum of its projected words, clipped to the ball."""
-
-    config: BagConfig
+    """A Matcher that represents a text by the sum of its projected words."""
 
     def __init__(self, config: BagConfig, words: EmbeddingInit) -> None:
         super().__init__()
@@ -71,9 +69,6 @@ class BagMatcher(Matcher):
 
     def total(self, batch: Batch) -> Tensor:
         return self.bag(batch.text, self.words.weight)  # (B, d)
-
-    def vectors(self, batch: Batch) -> Tensor:
-        return clip_to_ball(self.total(batch), CLIP_RADIUS)  # (B, d)
 
     def prepare(self) -> None:
         if not self.training:
@@ -92,7 +87,6 @@ class BagMatcher(Matcher):
 class BagEncoder(BagMatcher, Encoder):
     """An Encoder of the family; a subclass says what it measures between two vectors."""
 
-    config: BagEncoderConfig
     sign = -1  # a distance; +1 for a similarity
 
     def __init__(self, config: BagEncoderConfig, words: EmbeddingInit) -> None:
@@ -100,7 +94,7 @@ class BagEncoder(BagMatcher, Encoder):
         self.head = ScoreHead(config.score, self.sign)
 
     def encode(self, batch: Batch) -> Tensor:
-        return self.vectors(batch)  # (B, d)
+        return clip_to_ball(self.total(batch), CLIP_RADIUS)  # (B, d)
 
     def similarity(self, query: Tensor, candidate: Tensor) -> Tensor:
         return self.head(self.measure(query, candidate))  # (...,)

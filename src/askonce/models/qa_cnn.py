@@ -31,8 +31,6 @@ class QaCnn(SiameseEncoder):
     class Config(_Filters, SiameseConfig):
         """Row J of table 3."""
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.convolution = _filters(self.words.dim, config)
@@ -48,8 +46,6 @@ class AttentiveCnn(AttentiveMatcher):
     @dataclass(frozen=True)
     class Config(_Filters, AttentiveConfig):
         """Row K of table 3."""
-
-    config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, config.filters)

@@ -121,8 +121,6 @@ class ConvPoolingLstm(SiameseEncoder):
         filters: int = 400  # c; rows F and E have 200 and 4000
         width: int = 3  # k; not printed, that of QA-CNN
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.lstm = BiLSTM(self.words.dim, config.hidden)
@@ -146,8 +144,6 @@ class ConvBasedLstm(SiameseEncoder):
         filters: int = 282  # c, section 4.1
         width: int = 3  # k; not printed, that of QA-CNN
         hidden: int = 200  # per direction: the |h| = 400 of row I is both; row H has 200
-
-    config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)

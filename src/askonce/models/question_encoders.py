@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from askonce.config import at_least, below_one
+from askonce.config import AtLeastOne, AtLeastZero, BelowOne
 from askonce.models import MODELS
 from askonce.models.base import EmbeddingInit, Encoder
 from askonce.models.layers.cells import Cell, ConvolutionCell, GRUCell, LSTMCell, State
@@ -27,18 +27,13 @@ Field = Literal["title", "body"]
 class QuestionConfig:
     """Settings of all encoders of Lei et al. 2016; "code": stated only by the authors' code."""
 
-    dim: int = 400  # table 3
-    depth: int = 1  # code
+    dim: AtLeastOne = 400  # table 3
+    depth: AtLeastOne = 1  # code
     pooling: Literal["last", "mean", "max"] = "last"  # table 2, the better on dev
     fields: Literal["title", "body", "both"] = "both"  # table 5
-    body_words: int = 100  # footnote 5; 0 reads all
-    dropout: float = 0.1  # code; the paper searches .1, .2, .3
+    body_words: AtLeastZero = 100  # footnote 5; 0 reads all
+    dropout: BelowOne = 0.1  # code; the paper searches .1, .2, .3
     train_words: bool = False  # section 6: fixed
-
-    def __post_init__(self) -> None:
-        at_least(self, "model", 1, "dim", "depth")
-        at_least(self, "model", 0, "body_words")
-        below_one(self, "model", "dropout")
 
 
 class QuestionEncoder(Encoder):
@@ -151,7 +146,7 @@ class LSTM(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        dim: int = 240  # table 3
+        dim: AtLeastOne = 240  # table 3
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2
 
     cell = LSTMCell
@@ -163,7 +158,7 @@ class GRU(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        dim: int = 280  # table 3
+        dim: AtLeastOne = 280  # table 3
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2
 
     cell = GRUCell
@@ -175,13 +170,9 @@ class CNN(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        dim: int = 667  # table 3
-        order: int = 3  # table 3, width of the filters
+        dim: AtLeastOne = 667  # table 3
+        order: AtLeastOne = 3  # table 3, width of the filters
         pooling: Literal["last", "mean", "max"] = "mean"  # table 2
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            at_least(self, "model", 1, "order")
 
     config: Config
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from torch import Tensor
 
-from askonce.config import at_least, below_one
+from askonce.config import BelowOne
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 from askonce.models.base import Side, WordWeights
@@ -29,16 +30,11 @@ class RCNN(QuestionEncoder):
 
     @dataclass(frozen=True)
     class Config(QuestionConfig):
-        order: int = 2  # table 3, n-grams of the filters
+        order: Annotated[int, Ge(2)] = 2  # table 3, n-grams of the filters
         gate: Literal["vector", "scalar", "constant"] = (
             "vector"  # scalar: figure 4; constant: Lei 2015
         )
-        decay: float = 0.5  # of the constant gate; the paper names no value
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            at_least(self, "model", 2, "order")
-            below_one(self, "model", "decay")
+        decay: BelowOne = 0.5  # of the constant gate; the paper names no value
 
     config: Config
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.archive import Archive, SyncBatch
-from askonce.archive.load import Tally, about, cleaned
-from askonce.archive.rows import problem
+from askonce.archive.load import Tally, sound_posts, with_questions
 from askonce.data.forums import IMPORTERS, Damaged, Imported, Source
 from askonce.errors import AskonceError
 from askonce.files import locked
@@ -68,6 +67,7 @@ class _Pass:
     def __init__(self, archive: Archive, name: str, on_page: OnPage) -> None:
         self.archive, self.name, self.on_page = archive, name, on_page
         self.summary = SyncSummary()
+        self._damaged = self.summary.add_damaged
         self.state: dict[str, Any] = archive.position(name) or {"number": 0}
         self._answers: list[Post] = []  # whose questions have not come yet
         self._links: list[Link] = []
@@ -104,8 +104,9 @@ class _Pass:
     def _write(
         self, records: Iterable[Imported], deleted: list[str], state: dict[str, Any]
     ) -> None:
-        posts = self._sound(records)
-        ready = self._with_questions([*self._answers, *posts.values()])
+        new = {post.id: post for post in sound_posts(records, self._links, self._damaged)}
+        waiting = [*self._answers, *new.values()]
+        ready, self._answers = with_questions(self.archive, waiting, self._damaged)
         links = self._with_both_ends(ready)
         if not (self._answers or self._links):  # else a killed pass must read these pages again
             self.state |= state
@@ -115,36 +116,6 @@ class _Pass:
         self.summary.add(written)
         self.summary.deleted += len(gone)
         self.on_page(self.summary)
-
-    def _sound(self, records: Iterable[Imported]) -> dict[str, Post]:
-        """The posts that an archive can hold, each once; links are collected."""
-        posts: dict[str, Post] = {}
-        for record in records:
-            if isinstance(record, Link):
-                self._links.append(record)
-            elif isinstance(record, Damaged):
-                self.summary.add_damaged(record)
-            elif message := problem(post := cleaned(record)):
-                self.summary.add_damaged(about(post, message))
-            else:
-                posts[post.id] = post
-        return posts
-
-    def _with_questions(self, posts: list[Post]) -> list[Post]:
-        """The posts that can be written now; answers without their question wait."""
-        new = {post.id: post.kind for post in posts}
-        ids = {*new, *(post.parent or "" for post in posts)}
-        kinds = self.archive.kinds(ids)
-        ready: dict[str, Post] = {}
-        self._answers = []
-        for post in posts:
-            if kinds.get(post.id, post.kind) != post.kind:
-                self.summary.add_damaged(about(post, f"known as {kinds[post.id]}"))
-            elif post.kind == "question" or (kinds | new).get(post.parent or "") == "question":
-                ready[post.id] = post
-            else:
-                self._answers.append(post)
-        return list(ready.values())
 
     def _with_both_ends(self, ready: list[Post]) -> list[Link]:
         links, self._links = self._links, []

@@ -6,17 +6,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from askonce.errors import AskonceError, MissingExtra
+from askonce.errors import AskonceError, MissingExtra, needing
 
 MINILM = "all-MiniLM-L6-v2"
 
 
 def load_transformers(extra_for: str) -> Any:  # noqa: ANN401 - an optional package
     """The package with its messages off: it would warn of the new head, which is intended."""
-    try:
+    with needing("minilm", extra_for):
         package: Any = importlib.import_module("transformers")
-    except ImportError:
-        raise MissingExtra("transformers", "minilm", extra_for) from None
     package.logging.set_verbosity_error()
     package.logging.disable_progress_bar()
     return package

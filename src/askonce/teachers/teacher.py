@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from askonce.errors import AskonceError, MissingExtra
+from askonce.errors import AskonceError, needing
 from askonce.teachers.cache import OnProgress as OnProgress
 from askonce.teachers.cache import VectorCache, text_key
 from askonce.teachers.checkpoints import local_only, minilm_folder
@@ -114,8 +114,7 @@ class SentenceTeacher:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         done = 0
         tokens = self._tokens([text or " " for text in texts])["input_ids"]
-        for rows, features in self._batches(tokens):
-            pooled = self._states(features)["sentence_embedding"].float()  # (b, D)
+        for rows, pooled in self._outputs(tokens, "sentence_embedding"):  # (b, D)
             vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
             done += len(rows)
             if on_progress is not None:
@@ -132,20 +131,12 @@ class SentenceTeacher:
         states = [np.empty((0, self.dim), dtype=np.float32)] * len(texts)
         full = [row for row, words in enumerate(texts) if words]
         encoded = self._tokens([list(texts[row]) for row in full], is_split_into_words=True)
-        for rows, features in self._batches(encoded["input_ids"]):
-            pieces = self._states(features)["token_embeddings"].float()  # (b, P, D)
+        for rows, pieces in self._outputs(encoded["input_ids"], "token_embeddings"):  # (b, P, D)
             for row, part in zip(rows, pieces, strict=True):
                 words = encoded.word_ids(row)  # of each piece; None for the marks at both ends
                 index = torch.tensor([-1 if word is None else word for word in words])  # (P,)
                 states[full[row]] = _means(part[: len(words)][index >= 0], index[index >= 0])
         return states
-
-    def _states(self, features: dict[str, Any]) -> dict[str, Any]:
-        import torch
-
-        half = self.precision == "bfloat16"
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=half):
-            return self.model(features)
 
     def _tokens(self, texts: Sequence[str | list[str]], **options: bool) -> Any:  # noqa: ANN401
         limit = self.model.max_seq_length
@@ -156,17 +147,21 @@ class SentenceTeacher:
                 texts, truncation=limit is not None, max_length=limit, **options
             )
 
-    def _batches(self, tokens: Sequence[Any]) -> Iterator[tuple[list[int], dict[str, Any]]]:
-        """Texts of like length together, as many as fit into a batch; longest first."""
+    def _outputs(self, tokens: Sequence[Any], name: str) -> Iterator[tuple[list[int], Any]]:
+        """What the model gives for batches of texts of like length, longest first."""
+        import torch
+
         order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
-        limit = TOKENS[self.precision]
+        limit, half = TOKENS[self.precision], self.precision == "bfloat16"
         while order:
             size = max(1, limit // len(tokens[order[0]]))
             rows, order = order[:size], order[size:]
             padded = self.model.tokenizer.pad(
                 {"input_ids": [tokens[row] for row in rows]}, return_tensors="pt"
             )
-            yield rows, dict(padded)
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=half):
+                output = self.model(dict(padded))[name].float()
+            yield rows, output
 
     def _fingerprint(self) -> str:
         """Letters that differ for other weights, lengths or pooling."""
@@ -273,11 +268,9 @@ class CachedTeacher:
 
 def _sentence_transformer(name: str) -> Any:  # noqa: ANN401 - an optional package
     local, purpose = local_only(), f"the encoder {name!r}"
-    try:
+    with needing("minilm", purpose):
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
-    except ImportError as error:
-        raise MissingExtra(error.name or "sentence_transformers", "minilm", purpose) from None
     folder = minilm_folder(purpose) if name == MINILM else _folder(name)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # it would overwrite an answer
     try:

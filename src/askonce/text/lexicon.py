@@ -1,8 +1,7 @@
 """A tokeniser with a vocabulary, which turns posts into token ids."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -34,13 +33,9 @@ class Lexicon:
         words = (tokenise(post.text) for post in posts)
         return cls(Vocabulary.build(words, min_count=min_count), tokeniser, max_words)
 
-    @cached_property
-    def _tokenise(self) -> Callable[[str], list[str]]:
-        return TOKENISERS[self.tokeniser]
-
     def words(self, text: str) -> list[str]:
         """The words that a model reads of a text."""
-        return self._tokenise(text)[: self.max_words]
+        return TOKENISERS[self.tokeniser](text)[: self.max_words]
 
     def numbers(self, text: str | Post) -> TokenIds:
         return self.read([text])[0]

@@ -116,6 +116,22 @@ def vectors_for(
     return table
 
 
+def word_means(
+    words: np.ndarray, ends: np.ndarray, vectors: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of the centred vectors (n, D) of a word's texts (V, D), and their number (V,).
+
+    ``words`` are the words of all texts in one row, ``ends`` (n + 1,) where each text ends in it.
+    """
+    from scipy.sparse import csr_array
+
+    held = csr_array((np.ones(len(words), np.float32), words, ends), shape=(len(vectors), size))
+    held.sum_duplicates()
+    held.data[:] = 1  # (n, V), where the text has the word
+    count = np.maximum(np.asarray(held.sum(axis=0)).ravel(), 1)
+    return np.asarray(held.T @ (vectors - vectors.mean(0)) / count[:, None], np.float32), count
+
+
 def _shape_vectors(words: Sequence[str], dim: int, seed: int) -> np.ndarray:
     """Directions shared by all words of a shape, such as 0000 or 00th, with a small own part."""
     shapes = [_DIGIT.sub("0", word) for word in words]

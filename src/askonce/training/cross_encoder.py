@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from askonce.config import above_zero, as_dict, at_least
+from askonce.config import as_dict
 from askonce.errors import AskonceError
 from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
@@ -46,10 +46,6 @@ class CrossSettings:
     whole_pools: int = 100  # larger pools are not scored in full:
     rerank: int = 10  # only BM25's best, the others follow in BM25's order
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        at_least(self, "tuning", 1, "epochs", "examples", "negatives", "batch_size", "dev_pools")
-        above_zero(self, "tuning", "rate", "clip")
 
 
 class CrossEncoder:

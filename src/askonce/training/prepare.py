@@ -46,8 +46,8 @@ def untrained(
     lexicon = Lexicon.build(posts, dataset.tokeniser, text.min_count, text.max_words)
     if text.vectors == "contextual":
         lexicon, matrix = _in_context(recipe, lexicon, dataset, on_event)
-        return Ranker.create(recipe.model, lexicon, matrix, recipe.options, recipe.train.seed)
-    matrix = word_vectors(text, lexicon, posts, vectors, recipe.train.seed)
+    else:
+        matrix = word_vectors(text, lexicon, posts, vectors, recipe.train.seed)
     return Ranker.create(recipe.model, lexicon, matrix, recipe.options, recipe.train.seed)
 
 

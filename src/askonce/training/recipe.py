@@ -5,7 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from askonce.config import above_zero, at_least, read_toml, settings
+from askonce.config import (
+    AboveZero,
+    AtLeastOne,
+    AtLeastZero,
+    NotNegative,
+    read_toml,
+    settings,
+)
 from askonce.errors import ConfigError
 from askonce.models import MODELS
 
@@ -18,14 +25,13 @@ NegativeSource = Literal["pool", "corpus", "mix", "batch", "all"]
 class TextSettings:
     """How texts become token ids and vectors."""
 
-    min_count: int = 1  # rarer words are unknown
-    max_words: int | None = 200  # of the title and of the body; the rest is dropped
+    min_count: AtLeastOne = 1  # rarer words are unknown
+    max_words: AtLeastOne | None = 200  # of the title and of the body; the rest is dropped
     vectors: Literal["file", "skipgram", "fused", "random", "starter", "contextual"] = "file"
-    dim: int | None = None  # of the vectors; 100 by default, all that a file or the starter has
+    dim: AtLeastOne | None = (
+        None  # of the vectors; 100 by default, all that a file or the starter has
+    )
     teacher: str = "minilm"  # of models that read vectors, and of contextual words: name or folder
-
-    def __post_init__(self) -> None:
-        at_least(self, "text", 1, "min_count", "max_words", "dim")
 
 
 @dataclass(frozen=True)
@@ -39,16 +45,16 @@ class Negatives:
     """
 
     source: NegativeSource = "pool"
-    count: int = 4  # negatives in a group
-    hardest_of: int = 0  # draw this many, keep the ``count`` that score highest now; 0 keeps all
-    grow: int = 0  # epochs in which the number drawn grows from ``count`` to ``hardest_of``
-    hard: int = 0  # with ``batch``: negatives that each query brings from its own pool
-    others: int = 0  # limit for ``batch``, since a model that reads pairs reads each; 0 takes all
+    count: AtLeastOne = 4  # negatives in a group
+    hardest_of: AtLeastZero = (
+        0  # draw this many, keep the ``count`` that score highest now; 0 keeps all
+    )
+    grow: AtLeastZero = 0  # epochs in which the number drawn grows from ``count`` to ``hardest_of``
+    hard: AtLeastZero = 0  # with ``batch``: negatives that each query brings from its own pool
+    others: AtLeastZero = (
+        0  # limit for ``batch``, since a model that reads pairs reads each; 0 takes all
+    )
     unanswered: bool = False  # with ``all``: also questions without a right candidate
-
-    def __post_init__(self) -> None:
-        at_least(self, "train.negatives", 1, "count")
-        at_least(self, "train.negatives", 0, "hardest_of", "grow", "hard", "others")
 
     def drawn(self, epoch: int) -> int:
         """How many negatives a group is drawn with in an epoch, before the hardest are kept."""
@@ -56,9 +62,6 @@ class Negatives:
         if epoch > self.grow:
             return most
         return self.count + (most - self.count) * (epoch - 1) // self.grow
-
-
-_COUNTS = ("epochs", "batch_size", "patience", "halve_every", "dev", "positives")
 
 
 @dataclass(frozen=True)
@@ -70,33 +73,32 @@ class TrainSettings:
     # more, as in cross-entropy as the papers print it (CTRN eq. 3, CABIN section 4.3)
     average: Literal["questions", "pairs"] = "questions"
     margin: float = 1.0
-    scale: float = 1.0  # multiplies scores before the loss; a softmax over cosines needs it
+    scale: AboveZero = 1.0  # multiplies scores before the loss; a softmax over cosines needs it
     negatives: Negatives = field(default_factory=Negatives)
     # right candidates of a question in an epoch, drawn anew for each; None takes all. Where
     # clusters of duplicates are large, all pairs would be mostly those of the largest cluster
-    positives: int | None = None
+    positives: AtLeastOne | None = None
     split: str | None = None  # to train on; None is the dataset's training split
-    epochs: int = 10
-    batch_size: int = 50  # groups: a group is a query, a right candidate and its negatives
+    epochs: AtLeastOne = 10
+    batch_size: AtLeastOne = 50  # groups: a group is a query, a right candidate and its negatives
     optimiser: Literal["adam", "adamax", "adagrad", "rmsprop", "sgd"] = "adam"
-    rate: float = 1e-3
+    rate: AboveZero = 1e-3
     schedule: Literal["constant", "inverse", "halving"] = "constant"  # rate, rate/epoch, or halved
-    halve_every: int = 5  # epochs
-    l2: float = 0.0
+    halve_every: AtLeastOne = 5  # epochs
+    l2: NotNegative = 0.0
     l2_form: Literal["squared", "norm"] = "squared"  # λ Σ‖p‖², or λ Σ‖p‖ as RCNN's authors
-    clip: float | None = None  # largest norm of the gradient
+    clip: AboveZero | None = None  # largest norm of the gradient
     # decay, such as 0.99, of a running mean of the weights over steps; the mean is measured on dev
     # and saved. 0: the weights themselves
     mean: float = 0.0
-    patience: int = 5  # epochs without a better ``watch`` on dev before stopping
+    patience: AtLeastOne = 5  # epochs without a better ``watch`` on dev before stopping
     watch: Literal["MAP", "MRR", "P@1", "P@5", "nDCG@10"] = "MAP"
-    dev: int | None = None  # dev questions that choose the epoch, spread evenly; None for all
-    seed: int = 1
+    dev: AtLeastOne | None = (
+        None  # dev questions that choose the epoch, spread evenly; None for all
+    )
+    seed: AtLeastZero = 1
 
     def __post_init__(self) -> None:
-        at_least(self, "train", 1, *_COUNTS)
-        at_least(self, "train", 0, "l2", "seed")
-        above_zero(self, "train", "rate", "scale", "clip")
         if not 0 <= self.mean < 1:
             raise ConfigError(f"train.mean = {self.mean}; expected a decay from 0 to below 1")
         pointwise = self.loss == "cross_entropy" and self.negatives.source == "all"

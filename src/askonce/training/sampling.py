@@ -7,7 +7,7 @@ on any number of processes.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from askonce.errors import AskonceError
 from askonce.training.recipe import Negatives
 from askonce.types import Dataset, Pool, Post, Split, candidates
 
+T = TypeVar("T")
 ScorePools = Callable[[Sequence[Pool]], list[np.ndarray]]
 UNLABELLED = -1  # in place of a label; only a teacher has an opinion on the pair
 
@@ -53,6 +54,14 @@ def known_right(pools: Iterable[Pool]) -> dict[str, Right]:
         for text, posts in by_text.items()
     }
     return {id_: right[query.text] for id_, query in queries.items()}
+
+
+def drawn_in_order(items: Sequence[T], count: int, seed: int) -> Sequence[T]:
+    """``count`` items at random in their order; all if there are fewer."""
+    if len(items) <= count:
+        return items
+    rows = np.random.default_rng(seed).choice(len(items), count, replace=False)
+    return [items[row] for row in np.sort(rows)]
 
 
 def split_of(dataset: Dataset, name: str) -> Split:
@@ -133,10 +142,10 @@ class GroupSampler:
     def _as_labelled(self, pool: Pool) -> Group:
         """The pool without negatives that are copies of right posts."""
         right = self.right[pool.query.id]
-        pairs = zip(pool.candidates, pool.labels, strict=True)
-        allowed = [(post, label) for post, label in pairs if label > 0 or not right.holds(post)]
-        posts, labels = tuple(post for post, _ in allowed), tuple(label for _, label in allowed)
-        return Group(pool.query, posts, labels, pool.weight)
+        pool = pool.with_pairs(
+            [pair for pair in pool.pairs if pair[1] > 0 or not right.holds(pair[0])]
+        )
+        return Group(pool.query, pool.candidates, pool.labels, pool.weight)
 
     def _wrong(self, pool: Pool, rng: Random, count: int) -> Sequence[Post]:
         if self.negatives.source == "batch":

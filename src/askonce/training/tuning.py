@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askonce.config import as_dict
-from askonce.errors import ConfigError, MissingExtra
+from askonce.errors import ConfigError, needing
 from askonce.training.events import OnEvent, Phase
 from askonce.training.recipe import read_before, read_recipe, read_table
 from askonce.training.run import RecipeTraining
@@ -40,10 +40,8 @@ def tune(
 
     What comes before fine-tuning ([pretrain], [distil]) is run once for trials that share it.
     """
-    try:
+    with needing("tune", "askonce tune"):
         import optuna
-    except ImportError:
-        raise MissingExtra("optuna", "tune", "askonce tune") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = read_space(recipe)
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,11 @@ class Span(NamedTuple):
 Cell = str | Sequence[Span]  # spans are joined by spaces
 
 
+def number_text(value: float | None, form: str = ",.0f") -> str:
+    """A number of a cell; a dash where there is none."""
+    return "–" if value is None else f"{value:{form}}"
+
+
 @dataclass(frozen=True)
 class Block:
     """A titled part of the report; ``about`` says how to read it."""

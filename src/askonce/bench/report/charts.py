@@ -80,16 +80,10 @@ class Dot(NamedTuple):
 
 @dataclass(frozen=True)
 class ScatterChart:
-    """Named points, x on a logarithmic axis."""
+    """Named points, x on a logarithmic axis; one plot below the other for each title of x."""
 
-    dots: Sequence[Dot]
-    x_title: str
+    dots: Mapping[str, Sequence[Dot]]
     y_title: str
-
-
-@dataclass(frozen=True)
-class ScatterCharts:
-    charts: Sequence[ScatterChart]
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,4 @@ class CloudChart:
     clouds: Sequence[Cloud]
 
 
-Chart = (
-    LineChart | BarChart | PanelChart | ScatterChart | ScatterCharts | HistogramChart | HeatMap
-    | CloudChart
-)  # fmt: skip
+Chart = LineChart | BarChart | PanelChart | ScatterChart | HistogramChart | HeatMap | CloudChart

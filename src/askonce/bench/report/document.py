@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import jinja2
 import numpy as np
@@ -29,18 +28,12 @@ ABOUT = (
 OPEN_TEXTS = {"travel": "travel.stackexchange.com and its authors, CC BY-SA 3.0"}
 MARKS = {"bold": "**", "under": "_", "": ""}
 MARKDOWN = re.compile(r"([\\`*_|<>\[\]~$])")  # characters with a meaning in Markdown
+Contents = list[tuple[str, str]]  # id of a section, and its dataset
 VIEW = 0.6, 0.4  # yaw and pitch from which clouds are first seen
 # a figure of its own file has no page to take colours from
 FILE_STYLE = (
     "<style>svg{color:#1b1b1b}@media(prefers-color-scheme:dark){svg{color:#e6e6e6}}</style>"
 )
-
-
-class ContentsLine(NamedTuple):
-    """A line of the table of contents: the blocks of one kind, by section id and dataset."""
-
-    kind: str
-    links: list[tuple[str, str]]
 
 
 def blocks(
@@ -151,17 +144,17 @@ def _front(store: Store) -> dict[str, str | None]:
     return {"quick": QUICK if store.quick else None, "about": ABOUT, "versions": made}
 
 
-def _contents(parts: Sequence[Block]) -> list[ContentsLine]:
+def _contents(parts: Sequence[Block]) -> list[tuple[str, Contents]]:
     """A line for each kind of block, with a link per dataset; first those that have one only."""
-    single: list[ContentsLine] = []
-    by_kind: dict[str, ContentsLine] = {}
+    single: list[tuple[str, Contents]] = []
+    by_kind: dict[str, Contents] = {}
     for n, block in enumerate(parts):
         kind, _, dataset = block.title.partition(": ")
         if dataset:
-            by_kind.setdefault(kind, ContentsLine(kind, [])).links.append((f"b{n}", dataset))
+            by_kind.setdefault(kind, []).append((f"b{n}", dataset))
         else:
-            single.append(ContentsLine("", [(f"b{n}", kind)]))
-    return [*single, *by_kind.values()]
+            single.append(("", [(f"b{n}", kind)]))
+    return [*single, *by_kind.items()]
 
 
 def _cloud_data(cloud: Cloud) -> str:

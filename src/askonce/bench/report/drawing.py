@@ -149,20 +149,15 @@ def _panel_chart(chart: charts.PanelChart) -> Figure:
 
 @draw.register(charts.ScatterChart)
 def _scatter_chart(chart: charts.ScatterChart) -> Figure:
-    return _scatter_charts(charts.ScatterCharts([chart]))
-
-
-@draw.register(charts.ScatterCharts)
-def _scatter_charts(several: charts.ScatterCharts) -> Figure:
     each, left, right, top, bottom = 460, 60, 150, 26, 45
-    height = each * len(several.charts)
+    height = each * len(chart.dots)
     figure = Figure(figsize=(WIDTH / 72, height / 72))
     inside = (WIDTH - left - right) / WIDTH, (each - top - bottom) / height
-    for below, chart in enumerate(reversed(several.charts)):
+    for below, (x_title, dots) in enumerate(reversed(list(chart.dots.items()))):
         axes = figure.add_axes((left / WIDTH, (each * below + bottom) / height, *inside))
-        _draw_dots(axes, chart)
-    dots = [dot for chart in several.charts for dot in chart.dots]
-    kinds = [kind for kind in KINDS if any(dot.kind == kind for dot in dots)]
+        _draw_dots(axes, dots, charts.Axis(x_title, log=True), charts.Axis(chart.y_title))
+    shown = {dot.kind for dots in chart.dots.values() for dot in dots}
+    kinds = [kind for kind in KINDS if kind in shown]
     handles = [axes.plot([], [], "o", color=KINDS[kind], label=kind)[0] for kind in kinds]
     figure.legend(handles=handles, loc="upper right", bbox_to_anchor=(1, 1 - 18 / height))
     return figure
@@ -279,15 +274,14 @@ def _draw_panel(axes: Axes, panel: charts.Panel) -> None:
     _tip(axes.set_title(name), panel.name)
 
 
-def _draw_dots(axes: Axes, chart: charts.ScatterChart) -> None:
-    x, y = charts.Axis(chart.x_title, log=True), charts.Axis(chart.y_title)
+def _draw_dots(axes: Axes, dots: Sequence[charts.Dot], x: charts.Axis, y: charts.Axis) -> None:
     _set_scales(axes, x, y)
-    for dot in chart.dots:
+    for dot in dots:
         (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
         _tip(drawn, f"{dot.name}: {dot.y:.4f} at {dot.x:,.0f}")
     _set_ticks(axes, x, y)
-    positions = axes.transData.transform([(dot.x, dot.y) for dot in chart.dots]).tolist()
-    for dot, (at, _), height in zip(chart.dots, positions, label_heights(positions), strict=True):
+    positions = axes.transData.transform([(dot.x, dot.y) for dot in dots]).tolist()
+    for dot, (at, _), height in zip(dots, positions, label_heights(positions), strict=True):
         label_point(axes, dot.name, (dot.x, dot.y), (at + 9, height), KINDS[dot.kind])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askonce.bench.report.blocks import Block, Table
+from askonce.bench.report.blocks import Block, Table, number_text
 from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.store import Store
 from askonce.ranking.manifest import SENTENCE, Serving, current, read_manifest
@@ -66,11 +66,10 @@ class Gain:
         return self.served.mean >= (self.had.mean if self.had.low is None else self.had.low)
 
     def cells(self) -> list[str]:
-        times = "–" if self.times is None else f"{self.times:,.0f}"
         return [
             self.data, str(self.questions), str(self.bm25), str(self.had), str(self.served),
             self.served.row, "yes" if self.at_least_had else "no", str(self.fast), self.fast.row,
-            times,
+            number_text(self.times),
         ]  # fmt: skip
 
 

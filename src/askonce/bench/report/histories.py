@@ -30,12 +30,9 @@ def joined(
     entries: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """These entries and the earlier ones of cells that are not among them, in order of cells."""
-    by_cell = {_cell(entry): entry for entry in (*earlier, *entries)}
+    every = (*earlier, *entries)
+    by_cell = {(entry["dataset"], entry["model"], entry["seed"]): entry for entry in every}
     return [by_cell[cell] for cell in sorted(by_cell)]
-
-
-def _cell(entry: dict[str, Any]) -> tuple[str, str, int]:
-    return entry["dataset"], entry["model"], entry["seed"]
 
 
 def ended_early(cell: StoredCell) -> bool:
@@ -59,12 +56,8 @@ def dev(cell: StoredCell) -> list[float]:
 
 
 def watched(cell: StoredCell) -> str:
-    return str(_train(cell).get("watch", "MAP"))
+    return str(cell.recipe.get("train", {}).get("watch", "MAP"))
 
 
 def limit(cell: StoredCell) -> int:
-    return int(_train(cell).get("epochs", 0))
-
-
-def _train(cell: StoredCell) -> dict[str, Any]:
-    return dict(cell.settings.get("row", {}).get("recipe", {}).get("train", {}))
+    return int(cell.recipe.get("train", {}).get("epochs", 0))

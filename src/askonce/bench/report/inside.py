@@ -1,10 +1,10 @@
 """Look inside the rows of a store: their rankers, and a few questions to show them by."""
 
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from askonce.bench.report.results import Result, ResultTable, last_tables
 from askonce.bench.store import Store
@@ -12,7 +12,7 @@ from askonce.errors import AskonceError
 from askonce.types import Dataset, Pool, Post, evenly_spaced
 
 if TYPE_CHECKING:
-    from askonce.ranker import Ranker
+    from askonce.ranker import Ranker, WordsExplained
 
 EXAMPLES = "Questions are evenly spaced in the test set, among those with a right answer."
 ATTENTIVE = (
@@ -66,17 +66,12 @@ def scenes(store: Store, *models: str) -> Iterator[Scene]:
 
 def results_of(table: ResultTable, model: str) -> list[Result]:
     """The rows with a ranker of this model, those with the fewest changes to a recipe first."""
-    results = [r for r in table.results if model_of(r) == model and r.first.ranker is not None]
+    results = [
+        result
+        for result in table.results
+        if result.first.recipe.get("model") == model and result.first.ranker is not None
+    ]
     return sorted(results, key=lambda result: (result.model.count("@"), result.model))
-
-
-def model_of(result: Result) -> str | None:
-    return stored_recipe(result).get("model")
-
-
-def stored_recipe(result: Result) -> Mapping[str, Any]:
-    """The recipe of a trained row: ``model``, its ``options``, and more."""
-    return result.first.settings.get("row", {}).get("recipe") or {}
 
 
 def ranker_of(result: Result) -> "Ranker | None":
@@ -111,16 +106,20 @@ def answer_weights(
     ranker: "Ranker", question: Post, answer: Post
 ) -> tuple[list[str], dict[str, list[float]]]:
     """The answer's words and how much the model attends to each."""
-    entry = next(
-        entry
-        for entry in ranker.explain(question, answer).words
-        if entry.side == "candidate" and entry.kind in ATTENTION_KINDS
-    )
+    entry = candidate_words(ranker, question, answer, ATTENTION_KINDS)
     return entry.words, {entry.kind: entry.weights}
 
 
+def candidate_words(
+    ranker: "Ranker", question: Post, answer: Post, kinds: Sequence[str]
+) -> "WordsExplained":
+    """The answer's words with their weights of one of these kinds."""
+    words = ranker.explain(question, answer).words
+    return next(entry for entry in words if entry.side == "candidate" and entry.kind in kinds)
+
+
 def right_answer(pool: Pool) -> Post:
-    return next(c for c, label in zip(pool.candidates, pool.labels, strict=True) if label > 0)
+    return next(c for c, label in pool.pairs if label > 0)
 
 
 def shortened(text: str, words: int) -> str:

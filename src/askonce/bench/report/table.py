@@ -7,7 +7,7 @@ from typing import Any
 import rich.table
 
 from askonce.bench.data import main_metric
-from askonce.bench.report.blocks import Cell, Span, Table
+from askonce.bench.report.blocks import Cell, Span, Table, number_text
 from askonce.bench.report.histories import ended_early
 from askonce.bench.report.results import BASES, LEVEL, Result, ResultTable
 from askonce.errors import AskonceError
@@ -97,7 +97,6 @@ def _around_marks(path: Path, name: str) -> tuple[str, str, str]:
 
 def _cells(table: ResultTable, result: Result) -> list[Cell]:
     metric = table.metric
-    dev = result.dev(metric)
     return [
         result.model,
         _main(table, result),
@@ -107,12 +106,12 @@ def _cells(table: ResultTable, result: Result) -> list[Cell]:
             for name in METRICS
             if name != metric
         ),
-        "–" if dev is None else f"{dev:.3f}",
+        number_text(result.dev(metric), ".3f"),
         str(result.seeds),
         _seconds((result.fact("train_seconds") or 0) + (result.fact("pretrain_seconds") or 0)),
-        _number(result.fact("texts_per_second")),
-        _number(result.fact("pairs_per_second")),
-        _number(result.fact("parameters") or None),
+        number_text(result.fact("texts_per_second")),
+        number_text(result.fact("pairs_per_second")),
+        number_text(result.fact("parameters") or None),
     ]
 
 
@@ -151,10 +150,6 @@ def _seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 60 else f"{value / 60:.1f} min"
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"
-
-
 def _column(dataset: str, protocol: str, datasets: Sequence[str]) -> str:
     """The dataset, its protocol if it has two columns, and the metric."""
     name = {"trec": "raw"}.get(protocol, protocol) if datasets.count(dataset) > 1 else ""
@@ -165,7 +160,7 @@ def _mean_and_fusions(model: str, means: Mapping[str, float]) -> str:
     if model not in means:
         return ""
     fusions = [means.get(f"{base}+{model}") for base in BASES if base != model]
-    shown = ", ".join("–" if mean is None else f"{mean:.3f}" for mean in fusions)
+    shown = ", ".join(number_text(mean, ".3f") for mean in fusions)
     return f"{means[model]:.3f}" + (
         f" ({shown})" if any(mean is not None for mean in fusions) else ""
     )

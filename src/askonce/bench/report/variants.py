@@ -32,7 +32,7 @@ class Variant:
 
     @property
     def model(self) -> str:
-        return str(self._settings["recipe"]["model"])
+        return str(self.result.first.recipe["model"])
 
     @property
     def pretrained(self) -> str:
@@ -46,7 +46,7 @@ class Variant:
         from askonce.models import MODELS
 
         defaults = as_dict(MODELS[self.model].Config()) if self.model in MODELS else {}
-        return {**defaults, **self._settings["recipe"]["options"]}
+        return {**defaults, **self.result.first.recipe["options"]}
 
     @property
     def train_split(self) -> str:

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from typer import Option
@@ -70,18 +71,18 @@ def duplicates(
 def _write(pairs: "list[FoundDuplicate]", out: Path | None) -> None:
     import csv
 
-    to_stdout = out is None or is_stdout(out)
-    stream = sys.stdout if out is None or to_stdout else out.open("w", encoding="utf-8", newline="")
-    try:
+    opened: AbstractContextManager[TextIO] = (
+        nullcontext(sys.stdout)
+        if out is None or is_stdout(out)
+        else out.open("w", encoding="utf-8", newline="")
+    )
+    with opened as stream:
         writer = csv.writer(stream)
         writer.writerow(HEADER)
         for pair in pairs:
             confidence, *rest = _row(pair)
             writer.writerow((f"{confidence:.4f}", *rest))
         stream.flush()
-    finally:
-        if not to_stdout:
-            stream.close()
 
 
 def _row(pair: "FoundDuplicate") -> tuple[object, ...]:

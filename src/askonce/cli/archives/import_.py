@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from askonce.cli.options import JsonFlag, MappingFile, is_stdout
-from askonce.cli.output import console, number_of, write_json
+from askonce.cli.output import console, number_of, show, write_json
 from askonce.cli.progress import bar, progress
 from askonce.errors import AskonceError, ConfigError
 
@@ -193,8 +193,6 @@ def export(
         return
     with progress(f"writing {out}"):
         export(opened, out, form)  # type: ignore[arg-type]
-    if json:
-        named = without_password(archive)
-        write_json({"archive": named, "format": form, "out": str(out), **counts})
-    else:
-        console().print(f"{wrote} to {out}", markup=False)
+    named = without_password(archive)
+    result = {"archive": named, "format": form, "out": str(out), **counts}
+    show(result, json, f"{wrote} to {out}")

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Option
 
 from askonce.cli.options import ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
-from askonce.cli.output import write_json
+from askonce.cli.output import show
 from askonce.cli.progress import counted_progress, engine_progress
 
 
@@ -54,12 +53,10 @@ def index(
         if read:
             engine.read_all()
         status = engine.status()
-    if json:
-        write_json(status.model_dump())
-        return
     model = f", models {status.model}" if status.model else ""
     share = "" if status.read is None else f", {status.read:.0%} read by the teacher"
-    typer.echo(f"{status.posts:,} posts indexed up to change {status.indexed}{model}{share}")
+    text = f"{status.posts:,} posts indexed up to change {status.indexed}{model}{share}"
+    show(status.model_dump(), json, text)
 
 
 def _encode(

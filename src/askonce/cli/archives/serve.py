@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from askonce.cli.archives.serving.options import (
@@ -16,7 +15,7 @@ from askonce.cli.archives.serving.options import (
     options_by_archive,
 )
 from askonce.cli.options import ARCHIVE, ArchiveLocation, IndexAddress, JsonFlag, WorkFolder
-from askonce.cli.output import write_json
+from askonce.cli.output import show
 
 
 def serve(
@@ -183,10 +182,8 @@ def serve(
     with listen(host, port) as listener, ExitStack() as stack:
         count = threads or os.cpu_count() or 1
         served = open_archives(options, hosts, count, stack, workers)
-        if json:
-            write_json(served.report(address_of(listener)))
-        else:
-            typer.echo(served.text(address_of(listener)))
+        address = address_of(listener)
+        show(served.report(address), json, served.text(address))
         run_server(served, listener)
 
 

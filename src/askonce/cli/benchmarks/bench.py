@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from askonce.cli.benchmarks.inputs import packaged_recipes, vectors_beside
 from askonce.cli.options import DataFolder, JsonFlag, SkipDamaged, folder_only, is_stdout
-from askonce.cli.output import console, write_json
+from askonce.cli.output import console, show, write_json
 from askonce.cli.progress import counted_progress
 from askonce.errors import ConfigError
 from askonce.types import ProtocolName
@@ -243,9 +243,6 @@ def evaluate(
     ):
         if count:
             typer.echo(f"note: {count} {what}", err=True)
-    if json:
-        write_json({"queries": report.queries, "metrics": report.metrics})
-        return
-    console().print(f"{'queries':<10}{report.queries:>10,}")
-    for metric, value in report.metrics.items():
-        console().print(f"{metric:<10}{value:>10.4f}")
+    lines = [f"{'queries':<10}{report.queries:>10,}"]
+    lines += [f"{metric:<10}{value:>10.4f}" for metric, value in report.metrics.items()]
+    show({"queries": report.queries, "metrics": report.metrics}, json, "\n".join(lines))

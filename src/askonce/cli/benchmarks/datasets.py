@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from askonce.cli.options import DataFolder, JsonFlag, folder_only
-from askonce.cli.output import console, first_line, write_json
+from askonce.cli.output import console, first_line, show, write_json
 from askonce.cli.progress import progress
 from askonce.errors import AskonceError, ConfigError
 
@@ -22,11 +22,8 @@ def datasets(json: JsonFlag = False) -> None:
     from askonce.data.benchmarks import DATASETS
 
     known = {name: first_line(DATASETS[name].__doc__) for name in DATASETS.names()}
-    if json:
-        write_json([{"name": name, "about": about} for name, about in known.items()])
-        return
-    for name, about in known.items():
-        console().print(f"{name:<20} {about}")
+    rows = [{"name": name, "about": about} for name, about in known.items()]
+    show(rows, json, "\n".join(f"{name:<20} {about}" for name, about in known.items()))
 
 
 def stats(dataset: DatasetName, data: DataFolder, json: JsonFlag = False) -> None:
@@ -91,7 +88,4 @@ def convert(
         say(f"writing {folder}")
         write_beir(loaded, folder)
     result = {"dataset": name, "folder": str(folder), "splits": list(loaded.splits)}
-    if json:
-        write_json(result)
-    else:
-        console().print(f"wrote {name} ({', '.join(loaded.splits)}) to {folder}")
+    show(result, json, f"wrote {name} ({', '.join(loaded.splits)}) to {folder}")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from askonce.cli.options import JsonFlag, folder_only
-from askonce.cli.output import console, first_line, write_json
+from askonce.cli.output import first_line, show
 from askonce.cli.progress import progress
 from askonce.types import TaskName
 
@@ -24,11 +24,8 @@ def models(json: JsonFlag = False) -> None:
     for name in MODELS.names():
         kind = "encoder" if issubclass(MODELS[name], Encoder) else "matcher"
         rows.append({"name": name, "kind": kind, "about": first_line(MODELS[name].__doc__)})
-    if json:
-        write_json(rows)
-        return
-    for row in rows:
-        console().print(f"{row['name']:<20} {row['kind']:<9} {row['about']}")
+    lines = (f"{row['name']:<20} {row['kind']:<9} {row['about']}" for row in rows)
+    show(rows, json, "\n".join(lines))
 
 
 def export_model(
@@ -50,7 +47,4 @@ def export_model(
         else:
             from askonce.adapters.exporting import export_model as export
         name = export(source, out, task, fast)
-    if json:
-        write_json({"model": name, "to": to, "out": str(out)})
-    else:
-        console().print(f"wrote {name} to {out}", markup=False)
+    show({"model": name, "to": to, "out": str(out)}, json, f"wrote {name} to {out}")

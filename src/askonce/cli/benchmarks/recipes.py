@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from askonce.cli.benchmarks.inputs import load_checked, packaged_recipe, vectors_beside
 from askonce.cli.options import DataFolder, JsonFlag, SkipDamaged, folder_only
-from askonce.cli.output import console, first_process, write_json
+from askonce.cli.output import console, first_process, show, write_json
 from askonce.cli.progress import training_progress
 from askonce.errors import AskonceError
 from askonce.training.events import Phase
@@ -136,12 +136,8 @@ def pretrain(
     if not first_process():
         return
     result: dict[str, Any] = {"model": chosen.model, "folder": str(folder), "history": history}
-    if json:
-        write_json(result)
-        return
-    console().print(
-        f"saved in {folder}; start from it: askonce train-recipe {recipe} --start {folder}"
-    )
+    start = f"askonce train-recipe {recipe} --start {folder}"
+    show(result, json, f"saved in {folder}; start from it: {start}")
 
 
 def tune(
@@ -162,11 +158,8 @@ def tune(
         dataset = load_dataset(name, data)
         beside = vectors or vectors_beside(data)
         best = tune(recipe, changes or [], dataset, beside, folder, trials, on_event)
-    if json:
-        write_json(best)
-        return
     settings = " ".join(f"--set {setting}" for setting in best["set"])
-    console().print(f"best of {best['trials']} trials: dev {best['dev']:.4f} with {settings}")
+    show(best, json, f"best of {best['trials']} trials: dev {best['dev']:.4f} with {settings}")
 
 
 def _open_recipe(

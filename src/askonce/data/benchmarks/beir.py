@@ -233,5 +233,5 @@ def _pool_line(pool: Pool, queries: Posts, corpus: Posts) -> dict[str, Any]:
 def _judgements(pool: Pool) -> Iterator[tuple[str, str, int]]:
     """One row per candidate; posts that the search missed are relevant too."""
     labels = dict.fromkeys((post.id for post in pool.missed), 1)
-    labels |= {post.id: label for post, label in zip(pool.candidates, pool.labels, strict=True)}
+    labels |= {post.id: label for post, label in pool.pairs}
     return ((pool.query.id, name, label) for name, label in labels.items())

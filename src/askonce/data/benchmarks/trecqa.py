@@ -18,8 +18,7 @@ FILES = {
     "test": ("test.tsv", "test-less-than-40.manual-edit.xml"),
 }
 
-# line number, question id, label, question, sentence
-JudgedLine = tuple[int, str, str, str, str]
+JudgedLine = tuple[int, list[str]]  # its number; question id, label, question, sentence
 
 
 @DATASETS.add("trecqa", "trec-qa")
@@ -63,22 +62,17 @@ def _find(folder: Path, split: str) -> Path | None:
 
 
 def _pools(path: Path, split: str, posts: dict[str, Post]) -> tuple[Pool, ...]:
-    table = _jacana_rows(path) if ".xml" in path.suffixes else _table_rows(path)
+    table = _jacana_rows(path) if ".xml" in path.suffixes else rows(path, 4)
     return judged_pools(path, _judged_pairs(path, split, table), posts)
 
 
 def _judged_pairs(path: Path, split: str, table: Iterable[JudgedLine]) -> Iterator[JudgedPair]:
     seen: Counter[str] = Counter()
-    for line, query, label, question, sentence in table:
+    for line, (query, label, question, sentence) in table:
         # the position distinguishes equal sentences; the hash hides that relevant ones come first
         name = f"{query}-{stable_hash(split, query, seen[query])}"
         seen[query] += 1
         yield JudgedPair(line, query, question, name, sentence, binary_label(path, line, label))
-
-
-def _table_rows(path: Path) -> Iterator[JudgedLine]:
-    for number, (query, label, question, sentence) in rows(path, 4):
-        yield number, query, label, question, sentence
 
 
 def _jacana_rows(path: Path) -> Iterator[JudgedLine]:
@@ -88,7 +82,7 @@ def _jacana_rows(path: Path) -> Iterator[JudgedLine]:
         if kind == "question":
             questions[query] = text
         elif query in questions:
-            yield number, query, labels[kind], questions[query], text
+            yield number, [query, labels[kind], questions[query], text]
         else:
             raise DataError(path, f"the question of {query!r} before its sentences", text, number)
 

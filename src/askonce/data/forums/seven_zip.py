@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askonce.data.forums.source import Source
-from askonce.errors import AskonceError, DataError, MissingExtra
+from askonce.errors import AskonceError, DataError, needing
 from askonce.files import refuse_expansion
 
 if TYPE_CHECKING:
@@ -40,10 +40,8 @@ def unpack(source: Source, path: Path, member: str, folder: Path) -> Path:
 
 
 def _opened(path: Path) -> "SevenZipFile":
-    try:
+    with needing("7z", "a .7z dump"):
         import py7zr
-    except ModuleNotFoundError:
-        raise MissingExtra("py7zr", "7z", "a .7z dump") from None
     try:
         archive = py7zr.SevenZipFile(path)
     except (py7zr.exceptions.ArchiveError, lzma.LZMAError, EOFError, OSError, ValueError) as error:

@@ -28,17 +28,6 @@ _HOST = re.compile(r"(?:[a-z0-9-]+\.)+(?:com|net|org)(?=$|\.7z$|-Posts)", re.IGN
 _TAG = re.compile(r"[^<>|\s]+")  # <a><b>, and |a|b| since 2024
 
 
-class Tables(NamedTuple):
-    posts: Path
-    links: Path | None
-    users: Path | None
-
-
-class _Marks(NamedTuple):
-    accepted: set[str]  # ids of accepted answers
-    owners: set[bytes]  # ids of users who wrote a post
-
-
 class _Source(NamedTuple):
     site: str | None
     names: dict[str, str]
@@ -81,14 +70,12 @@ def read(source: Source) -> Iterator[Imported]:
     """
     with _tables(source) as (posts, links, users):
         source.expect(posts, posts, *filter(None, (links, users)))
-        marks = _marks(source, posts)
+        accepted, owners = _accepted_and_owners(source, posts)
         names: dict[str, str] = {}
         if users:
-            yield from _names(source, users, marks.owners, names)
+            yield from _names(source, users, owners, names)
         origin = _Source(_site(source), names)
-        yield from _records(
-            source, posts, lambda row: _post(row, marks.accepted, source.code, origin)
-        )
+        yield from _records(source, posts, lambda row: _post(row, accepted, source.code, origin))
         if links:
             yield from _records(source, links, link_of)
 
@@ -177,7 +164,8 @@ def _names(
     yield from _records(source, users, add)
 
 
-def _marks(source: Source, posts: Path) -> _Marks:
+def _accepted_and_owners(source: Source, posts: Path) -> tuple[set[str], set[bytes]]:
+    """The ids of accepted answers, and of the users who wrote a post."""
     # not parsed, which is slow; texts cannot match, since quotes are escaped inside attributes
     accepted: set[str] = set()
     owners: set[bytes] = set()
@@ -188,12 +176,12 @@ def _marks(source: Source, posts: Path) -> _Marks:
             owners.update(_OWNER.findall(chunk))
             gap = 0 if ROW in chunk else gap + len(chunk)
             refuse_gap(stream.name, gap)
-    return _Marks(accepted, owners)
+    return accepted, owners
 
 
 @contextmanager
-def _tables(source: Source) -> Iterator[Tables]:
-    """The files to read, unpacked where needed; temporary files are removed afterwards."""
+def _tables(source: Source) -> Iterator[tuple[Path, Path | None, Path | None]]:
+    """Posts, links and users, unpacked where needed; temporary files are removed afterwards."""
     path = source.need_path(_WHAT)
     with TemporaryDirectory(prefix="askonce-") as temporary:
         posts = _table(source, path, "Posts.xml", Path(temporary))
@@ -202,7 +190,7 @@ def _tables(source: Source) -> Iterator[Tables]:
         links, users = (
             _table(source, path, name, Path(temporary)) for name in ("PostLinks.xml", "Users.xml")
         )
-        yield Tables(posts, links, users)
+        yield posts, links, users
 
 
 def _table(source: Source, path: Path, name: str, temporary: Path) -> Path | None:

@@ -5,12 +5,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from askonce.models.base import Side
+
 
 class TensorLayer(nn.Module):
     """qᵀ M^{[1:r]} a + V [q; a] + b, before any activation (Socher et al., 2013).
 
-    What depends on one side alone is computed by ``query_parts`` and ``candidate_parts``, so that
-    it can be kept; the vectors may be of whole texts (B, D) or of words (B, T, D).
+    What depends on one side alone is computed by ``parts``, so that it can be kept; the vectors may
+    be of whole texts (B, D) or of words (B, T, D).
     """
 
     def __init__(self, dim: int, slices: int) -> None:
@@ -20,14 +22,12 @@ class TensorLayer(nn.Module):
         self.of_query = nn.Linear(dim, slices)  # the left half of V, and b
         self.of_candidate = nn.Linear(dim, slices, bias=False)  # the right half of V
 
-    def query_parts(self, query: Tensor) -> dict[str, Tensor]:
-        """The product q M (..., r, D) and q's part (..., r) of the linear term."""
-        keys = self.tensor(query).unflatten(-1, (self.slices, -1))
-        return {"keys": keys, "linear": self.of_query(query)}
-
-    def candidate_parts(self, candidate: Tensor) -> dict[str, Tensor]:
-        """The vectors themselves (..., D) and their part (..., r) of the linear term."""
-        return {"vectors": candidate, "linear": self.of_candidate(candidate)}
+    def parts(self, vectors: Tensor, side: Side) -> dict[str, Tensor]:
+        """The product q M (..., r, D), or a itself, and its part (..., r) of the linear term."""
+        if side == "candidate":
+            return {"vectors": vectors, "linear": self.of_candidate(vectors)}
+        keys = self.tensor(vectors).unflatten(-1, (self.slices, -1))
+        return {"keys": keys, "linear": self.of_query(vectors)}
 
 
 def circular_correlation(a: Tensor, b: Tensor) -> Tensor:

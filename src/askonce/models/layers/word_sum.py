@@ -1,8 +1,6 @@
 """The sum of the projected words of each text (HyperQA, eq. 1 and 2)."""
 
 from dataclasses import dataclass
-from math import log
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,21 +10,17 @@ from askonce.models.layers.words import WordTable
 from askonce.text.batch import View
 from askonce.text.vocabulary import PAD
 
-Scale = Literal["sum", "mean", "learned"]
-
 
 @dataclass(frozen=True)
 class BagConfig:
     dim: int = 300  # d, tuned in 100 to 400 (section 4.3.3); 300 gives the 90K of table 3
-    # eq. 2 sums, so nearly every text leaves the ball. Ablations: "mean" divides by the length,
-    # which helps only where word norms are below one; "learned" divides by a temperature
-    scale: Scale = "sum"
     dropout: float = 0.0  # before the projection and on the sum; 0.2 lost points on WikiQA
 
 
 class WordSum(nn.Module):
     """Sum over each text of its projected words, Σ ReLU(W z + b) (eq. 1 and 2).
 
+    Nearly every sum lies outside of the ball.
     Each distinct word of a batch is projected once, so dropout before the projection is the same
     for all its occurrences.
     """
@@ -36,11 +30,6 @@ class WordSum(nn.Module):
         self.projection = nn.Linear(word_dim, config.dim)
         self._start_as_identity()
         self.dropout = nn.Dropout(config.dropout)
-        self.scale = config.scale
-        # initially a text of a hundred words of norm one just fits the ball
-        self.log_temperature = (
-            nn.Parameter(torch.tensor(log(100.0))) if config.scale == "learned" else None
-        )
         self.table = WordTable()  # of projected words
 
     def _start_as_identity(self) -> None:
@@ -60,10 +49,6 @@ class WordSum(nn.Module):
             total = self._sum_distinct(view, words)
         else:  # no padding_idx, which is four times slower: the table's padding row is zero
             total = F.embedding_bag(view.ids, self.table.rows, mode="sum")
-        if self.log_temperature is not None:
-            total = total / self.log_temperature.exp()
-        elif self.scale == "mean":
-            total = total / view.lengths[:, None]
         return self.dropout(total)  # (B, d)
 
     def project(self, vectors: Tensor) -> Tensor:

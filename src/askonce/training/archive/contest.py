@@ -4,11 +4,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from askonce.archive import Snapshot
-from askonce.index.base import KeyEncoder
-from askonce.key_encoders import RankerKeys, SentenceKeys
+from askonce.key_encoders import RankerKeys
 from askonce.ranking.manifest import SENTENCE, Serving, TeacherReading
 from askonce.ranking.stages import PAIR
 from askonce.teachers import STARTER
@@ -16,6 +14,7 @@ from askonce.training.archive.candidates.encoders import (
     TrainedEncoder,
     encode_posts,
     own_encoders,
+    starter_encoder,
     teacher_encoders,
     train_student,
 )
@@ -151,7 +150,7 @@ class TaskContest:
             self.tried.append(encoder)
             self.comparison.add(encode_posts(self.run, self.task, encoder))
 
-    def _fast(self, selected: compare.Selected) -> tuple["_Fast | None", compare.Selected]:
+    def _fast(self, selected: compare.Selected) -> tuple[TrainedEncoder | None, compare.Selected]:
         """A fast encoder in the space of the one that serves, and what is shown while typing."""
         fast = self._student(selected.encoder.location) if selected.encoder else None
         if fast is None:
@@ -160,7 +159,7 @@ class TaskContest:
         return fast, replace(selected, systems={**selected.systems, TYPING: typed})
 
     def _before_reading(
-        self, selected: compare.Selected, fast: "_Fast | None"
+        self, selected: compare.Selected, fast: TrainedEncoder | None
     ) -> compare.Selected | None:
         """What serves until the teacher has read all posts; None where it has."""
         posts = self.run.task.posts
@@ -173,17 +172,17 @@ class TaskContest:
         }
         return compare.before_reading(splits, selected, fast.coder, posts)
 
-    def _student(self, encoder: str) -> "_Fast | None":
+    def _student(self, encoder: str) -> TrainedEncoder | None:
         """The student of an encoder; of the teacher as it comes also one without labels."""
         for student in self.tried:
             if student.space_of == encoder:
-                return _Fast(student.location, student.coder)
+                return student
         teacher = self.run.teacher
         if teacher is None or encoder != teacher.location:
             return None
         if self.run.student is not None:
-            return _Fast(STUDENT, RankerKeys(self.run.student.ranker))
-        return _Fast(f"{SENTENCE}{STARTER}", SentenceKeys(STARTER)) if teacher.starter else None
+            return TrainedEncoder(STUDENT, STUDENT, RankerKeys(self.run.student.ranker))
+        return starter_encoder() if teacher.starter else None
 
     def _history(
         self, selected: compare.Selected, pair: TrainedPair | None
@@ -199,13 +198,6 @@ class TaskContest:
         begin = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - begin
-
-
-class _Fast(NamedTuple):
-    """An encoder in the space of the one that serves, for what must be read at once."""
-
-    location: str  # as a manifest names it
-    coder: KeyEncoder
 
 
 def _of_all_posts(unread: compare.Selected | None) -> dict[str, compare.Measured]:

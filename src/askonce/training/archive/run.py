@@ -155,18 +155,9 @@ class _Job:
                 self.on_event,
             )
         words = cache(self._learn_words)
+        shared = clock, options.seed, self.on_event, teacher, student
         runs = [
-            TaskTraining(
-                name,
-                task,
-                words,
-                self.folder / name,
-                clock,
-                options.seed,
-                self.on_event,
-                teacher,
-                student,
-            )
+            TaskTraining(name, task, words, self.folder / name, *shared)
             for name, task in self.tasks.items()
         ]
         later = clock is prepared.clock  # what follows shares the time

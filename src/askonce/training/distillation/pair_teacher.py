@@ -91,5 +91,5 @@ class PairTeacher:
 def _labelled(pools: Iterable[Pool]) -> Iterable[str]:
     for pool in pools:
         yield f"\1{pool.query.text}"
-        for post, label in zip(pool.candidates, pool.labels, strict=True):
+        for post, label in pool.pairs:
             yield f"\0{label}\0{post.text}"

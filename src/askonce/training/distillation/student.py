@@ -16,6 +16,7 @@ from askonce.models.base import Side
 from askonce.ranker import Ranker
 from askonce.teachers.starter import Starter
 from askonce.text.batch import Batch, TokenIds
+from askonce.text.vectors import word_means
 from askonce.text.vocabulary import UNK, Vocabulary
 from askonce.training.batches import shuffled, slices
 from askonce.training.checkpoint import EpochRecord
@@ -42,18 +43,11 @@ class TeacherTexts(NamedTuple):
 
 
 def first_words(texts: Sequence[TokenIds], vocabulary: Vocabulary) -> np.ndarray:
-    """Word vectors to start from (V, D): the mean of the centred vectors of a word's texts."""
-    from scipy.sparse import csr_array
-
+    """Word vectors to start from (V, D)."""
     vectors = np.stack([cast(np.ndarray, text.vector) for text in texts])  # (n, D)
-    words = [np.unique(text.text[text.text > UNK]) for text in texts]
+    words = [text.text[text.text > UNK] for text in texts]
     ends = np.cumsum([0, *map(len, words)])
-    held = csr_array(
-        (np.ones(ends[-1], np.float32), np.concatenate(words), ends),
-        shape=(len(texts), len(vocabulary)),
-    )  # (n, V), 1 where the text has the word
-    count = np.asarray(held.sum(axis=0)).reshape(-1, 1)  # (V, 1)
-    return np.asarray(held.T @ (vectors - vectors.mean(0)) / np.maximum(count, 1), np.float32)
+    return word_means(np.concatenate(words), ends, vectors, len(vocabulary))[0]
 
 
 def start_as(ranker: Ranker, starter: Starter) -> None:

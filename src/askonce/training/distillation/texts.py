@@ -4,14 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from askonce.index.lexical import LexicalIndex
 from askonce.teachers.teacher import Teacher
 from askonce.text.batch import TokenIds
 from askonce.text.lexicon import Lexicon
 from askonce.training.events import OnEvent, Reading, ignore
-from askonce.training.sampling import UNLABELLED, Right, known_right, split_of
+from askonce.training.sampling import UNLABELLED, Right, drawn_in_order, known_right, split_of
 from askonce.types import Dataset, Pool, Post, candidates
 
 SHORTEST, LONGEST = 3, 400  # words and characters of a sentence
@@ -37,7 +35,7 @@ def archive_posts(dataset: Dataset) -> Iterator[Post]:
 
 def texts_of(
     posts: Iterator[Post], limit: int, split: bool = True, seed: int = 1
-) -> list[str | Post]:
+) -> Sequence[str | Post]:
     """Distinct whole posts, titles and sentences; a sample if there are more than ``limit``."""
     distinct: dict[str, str | Post] = {}
     for post in posts:
@@ -46,11 +44,7 @@ def texts_of(
                 distinct.setdefault(text, text)
         distinct.setdefault(post.text, post)
     distinct.pop("", None)
-    texts = list(distinct.values())
-    if len(texts) <= limit:
-        return texts
-    rows = np.random.default_rng(seed).choice(len(texts), limit, replace=False)
-    return [texts[row] for row in np.sort(rows)]
+    return drawn_in_order(list(distinct.values()), limit, seed)
 
 
 def read_beside(

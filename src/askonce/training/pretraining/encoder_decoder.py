@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from askonce.config import as_dict, at_least
+from askonce.config import AtLeastOne, as_dict
 from askonce.errors import AskonceError
 from askonce.models.base import seeded
 from askonce.models.encoder_decoder import EncoderDecoder
@@ -39,15 +39,12 @@ SourceAndTitle = tuple[
 class PretrainSettings:
     """Training of the encoder-decoder; the dropout is the encoder's. "code": of the authors."""
 
-    epochs: int = 50
-    batch_size: int = 256  # code; of each process
+    epochs: AtLeastOne = 50
+    batch_size: AtLeastOne = 256  # code; of each process
     rate: float = 1e-3  # code; Adam
     l2: float = 1e-5  # code: λ Σ‖p‖
-    patience: int = 8  # code: epochs without a better dev MRR before stopping
+    patience: AtLeastOne = 8  # code: epochs without a better dev MRR before stopping
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        at_least(self, "pretrain", 1, "epochs", "batch_size", "patience")
 
 
 def pretrain(

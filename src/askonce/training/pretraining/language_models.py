@@ -5,12 +5,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from annotated_types import Lt
 
-from askonce.config import above_zero, as_dict, at_least, below_one
+from askonce.config import AboveZero, AtLeastOne, as_dict
 from askonce.errors import AskonceError, ConfigError
 from askonce.models.base import SIDES, EmbeddingInit, Side, seeded
 from askonce.models.language_model import (
@@ -38,20 +39,15 @@ class LanguageModelSettings:
     # the paper: sgd at rate 0.1, which reaches a perplexity of 1,120 on WikiQA's questions after
     # three epochs (mean of both directions); Adam is below 620 after one
     optimiser: Literal["adam", "sgd"] = "adam"
-    rate: float = 3e-3
-    halve_every: int = 5  # epochs; the paper: "halved after 5 epochs"
-    batch_size: int = 50  # texts of each process
-    clip: float = 5.0  # largest norm of the gradient
-    epochs: int = 10  # the paper does not say
-    patience: int = 2  # epochs without lower held-out perplexity before stopping
-    held_out: float = 0.05  # share of the texts
+    rate: AboveZero = 3e-3
+    halve_every: AtLeastOne = 5  # epochs; the paper: "halved after 5 epochs"
+    batch_size: AtLeastOne = 50  # texts of each process
+    clip: AboveZero = 5.0  # largest norm of the gradient
+    epochs: AtLeastOne = 10  # the paper does not say
+    patience: AtLeastOne = 2  # epochs without lower held-out perplexity before stopping
+    held_out: Annotated[AboveZero, Lt(1)] = 0.05  # share of the texts
     split: str | None = None  # None is the dataset's own training split
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        at_least(self, "pretrain", 1, "epochs", "batch_size", "patience", "halve_every")
-        above_zero(self, "pretrain", "rate", "clip", "held_out")
-        below_one(self, "pretrain", "held_out")
 
 
 def pretrain_language_models(

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from askonce.errors import AskonceError
 from askonce.teachers.starter import Starter, WordParts, quantise
 from askonce.text.tokenise import tokenise
+from askonce.text.vectors import word_means
 from askonce.training.batches import slices
 from askonce.training.checkpoint import EpochRecord, load_weights, save_weights
 from askonce.training.epochs import EpochSettings, Learner, Loss, Measurement, run_epochs
@@ -127,16 +128,8 @@ class Bags:
 
 def first_weights(bags: Bags, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The mean of the centred vectors of the texts that hold a word (V, E), and its idf (V,)."""
-    from scipy.sparse import csr_matrix
-
-    holds = csr_matrix(
-        (np.ones(len(bags.rows), np.float32), bags.rows, bags.starts), (len(bags), count)
-    )
-    holds.sum_duplicates()
-    holds.data[:] = 1
-    frequency = np.maximum(np.asarray(holds.sum(axis=0))[0], 1)  # (V,)
-    means = (holds.T @ (bags.vectors - bags.vectors.mean(axis=0))) / frequency[:, None]
-    return means.astype(np.float32), np.log(1 + len(bags) / frequency).astype(np.float32)
+    means, frequency = word_means(bags.rows, bags.starts, bags.vectors, count)
+    return means, np.log(1 + len(bags) / frequency).astype(np.float32)
 
 
 class StarterSum(nn.Module):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from askonce.bench.report.blocks import Block, Plot, Table
-from askonce.bench.report.charts import Bar, BarChart, Dot, ScatterChart, ScatterCharts
+from askonce.bench.report.blocks import Block, Plot, Table, number_text
+from askonce.bench.report.charts import Bar, BarChart, Dot, ScatterChart
 from askonce.bench.report.figures import FIGURES, add_figure
 from askonce.bench.report.results import Result, ResultTable, last_tables, tables
 from askonce.bench.store import Store
@@ -15,6 +15,7 @@ ABOUT_PARAMETERS = (
     "transformers. Variants of the same size as their recipe are left out. In the paper's size: "
     "the parameters of our model in the sizes that a paper gives, beside the number it prints."
 )
+SIZED = ("trained", "transformer")  # kinds of rows that have parameters
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,12 @@ REMARKS = {
 @FIGURES.add("parameters")
 def parameters(store: Store) -> list[Block]:
     tables = last_tables(store)
-    names = sorted({result.model for table in tables for result in _sized(table)})
-    counts = {name: [_count(table, name) for table in tables] for name in names}
+    sizes = [
+        {r.model: r.fact("parameters") for r in table.results if r.kind in SIZED if _size(r)}
+        for table in tables
+    ]
+    names = sorted({name for by_model in sizes for name in by_model})
+    counts = {name: [number_text(by_model.get(name)) for by_model in sizes] for name in names}
     names = [name for name in names if not _same_as_recipe(name, counts)]
     if not names:
         return []
@@ -93,19 +98,6 @@ def counted(model: str, printed: Printed) -> int:
         stop=torch.zeros(rows, dtype=torch.bool),
     )
     return kind(kind.Config(**printed.options), words).trainable_parameters()
-
-
-def _sized(table: ResultTable) -> list[Result]:
-    return [
-        result
-        for result in table.results
-        if result.kind in ("trained", "transformer") and result.fact("parameters")
-    ]
-
-
-def _count(table: ResultTable, name: str) -> str:
-    sizes = [result.fact("parameters") for result in _sized(table) if result.model == name]
-    return f"{sizes[0]:,.0f}" if sizes and sizes[0] else "–"
 
 
 def _same_as_recipe(name: str, counts: Mapping[str, Sequence[str]]) -> bool:
@@ -151,7 +143,7 @@ def quality_speed(table: ResultTable) -> Block | None:
         "reading of texts included. Up and to the right is better."
     )
     title = f"Quality and speed: {table.dataset} {table.split}"
-    return Plot(title, about, ScatterChart(dots, "pairs per second", table.metric))
+    return Plot(title, about, ScatterChart({"pairs per second": dots}, table.metric))
 
 
 @add_figure("quality-cost", last_tables)
@@ -161,14 +153,11 @@ def quality_cost(table: ResultTable) -> Block | None:
         "seconds per epoch": Result.epoch_seconds,
     }
     trained = [r for r in table.results if r.kind == "trained" and "@" not in r.model]
-    charts = [
-        ScatterChart(dots, title, table.metric)
-        for title, cost in costs.items()
-        if len(dots := _dots(trained, cost, table.metric)) > 1
-    ]
+    dots = {name: _dots(trained, cost, table.metric) for name, cost in costs.items()}
+    dots = {name: some for name, some in dots.items() if len(some) > 1}
     title = f"Quality and cost: {table.dataset} {table.split}"
     about = COST.format(metric=table.metric)
-    return Plot(title, about, ScatterCharts(charts)) if charts else None
+    return Plot(title, about, ScatterChart(dots, table.metric)) if dots else None
 
 
 def _dots(
@@ -205,7 +194,6 @@ def bench_time(store: Store) -> list[Block]:
 
 
 REFERENCE = "hyperqa"
-KINDS = ("trained", "transformer")
 ABOUT_RATIOS = (
     "Each recipe relative to {name}: {metric} in per cent more or less; parameters, seconds per "
     "epoch and seconds to score a pair as a multiple, so that 10× costs ten times as much. After "
@@ -215,7 +203,7 @@ ABOUT_RATIOS = (
 
 @add_figure("ratios", tables)
 def ratios(table: ResultTable) -> Block | None:
-    shown = [result for result in table.results if result.kind in KINDS and "@" not in result.model]
+    shown = [result for result in table.results if result.kind in SIZED and "@" not in result.model]
     reference = _reference([result for result in shown if result.kind == "trained"])
     if reference is None or len(shown) < 2 or not reference.mean(table.metric):
         return None

@@ -1,6 +1,7 @@
 """What the gates of CTRN and RCNN let through (figures 4 and 5 of Lei et al. 2016)."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -66,18 +67,18 @@ MIN_TEXTS = 20  # that reach a position, for a mean to be drawn
 def rcnn_gates(scene: inside.Scene) -> list[Block]:
     learned = [r for r in inside.results_of(scene.table, "rcnn") if gate_of(r) != "constant"]
     scalar = [result for result in learned if gate_of(result) == "scalar"]
-    blocks = [_words(scene, result) for result in (scalar or learned)[:1]]
-    blocks += [_by_position(scene, result) for result in learned[:1]]
+    blocks = []
+    for draw, results in ((_words, scalar or learned), (_by_position, learned)):
+        ranker = inside.ranker_of(results[0]) if results else None
+        blocks.append(draw(scene, results[0], ranker) if ranker is not None else None)
     return [block for block in blocks if block is not None]
 
 
 def gate_of(result: Result) -> str:
-    return inside.stored_recipe(result)["options"].get("gate", "vector")
+    return result.first.recipe["options"].get("gate", "vector")
 
 
-def _words(scene: inside.Scene, result: Result) -> Block | None:
-    if (ranker := inside.ranker_of(result)) is None:
-        return None
+def _words(scene: inside.Scene, result: Result, ranker: Ranker) -> Block | None:
     groups = [
         (f"{n}", rcnn_strips(ranker, pool.query))
         for n, pool in enumerate(evenly_spaced(dev_pools(scene), RCNN_SHOWN), start=1)
@@ -95,7 +96,7 @@ def _words(scene: inside.Scene, result: Result) -> Block | None:
 
 def rcnn_strips(ranker: Ranker, post: Post) -> list[Strip]:
     """1 - λ of each word of a question's title and body."""
-    model, batch = _rcnn(ranker), ranker.lexicon.batch([post])
+    model, batch = cast(RCNN, ranker.model), ranker.lexicon.batch([post])
     return [
         Strip(field, words, {"1 - λ": model.shares(batch, field)[0].mean(-1).tolist()})
         for field in model.fields
@@ -103,14 +104,12 @@ def rcnn_strips(ranker: Ranker, post: Post) -> list[Strip]:
     ]
 
 
-def _by_position(scene: inside.Scene, result: Result) -> Block | None:
-    if (ranker := inside.ranker_of(result)) is None:
-        return None
+def _by_position(scene: inside.Scene, result: Result, ranker: Ranker) -> Block | None:
     pools = [*dev_pools(scene), *scene.pools]
     posts = {post.id: post for pool in pools for post in (pool.query, *pool.candidates)}
     chosen = evenly_spaced(list(posts.values()), AVERAGED)
     series = []
-    for field in _rcnn(ranker).fields:
+    for field in cast(RCNN, ranker.model).fields:
         mean, greatest, counts = position_means(ranker, chosen, field)
         last = int((counts >= min(MIN_TEXTS, len(chosen))).sum())
         for name, values, dotted in (("greatest", greatest, True), ("mean", mean, False)):
@@ -132,7 +131,7 @@ def position_means(
     ranker: Ranker, posts: Sequence[Post], field: Field
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and greatest component of 1 - λ at each position, and how many posts have it."""
-    model = _rcnn(ranker)
+    model = cast(RCNN, ranker.model)
     positions, means, greatest = [], [], []
     by_length = sorted(posts, key=lambda post: len(getattr(post, field)))
     for start in range(0, len(by_length), BATCH):
@@ -151,9 +150,3 @@ def position_means(
 def dev_pools(scene: inside.Scene) -> Sequence[Pool]:
     """The questions of dev, or of test if there is no dev."""
     return scene.dataset.splits.get(scene.dataset.dev) or scene.pools
-
-
-def _rcnn(ranker: Ranker) -> RCNN:
-    if not isinstance(ranker.model, RCNN):
-        raise TypeError(f"{ranker.name!r} has no gates of RCNN")
-    return ranker.model

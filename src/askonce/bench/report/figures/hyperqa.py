@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import cast
 
 import numpy as np
 import torch
@@ -126,7 +127,7 @@ def bucket_edges(words: np.ndarray) -> np.ndarray:
 @torch.inference_mode()
 def word_norms(ranker: Ranker) -> np.ndarray:
     """‖x_w‖ of every known word after the projection (eq. 1)."""
-    model = _bag(ranker)
+    model = cast(BagMatcher, ranker.model)
     vectors = model.words.weight[len(SPECIAL) :]  # (V, E)
     return np.concatenate(
         [model.bag.project(part).norm(dim=-1).numpy() for part in torch.split(vectors, 8192)]
@@ -136,7 +137,7 @@ def word_norms(ranker: Ranker) -> np.ndarray:
 @torch.inference_mode()
 def text_norms(ranker: Ranker, posts: Sequence[Post]) -> np.ndarray:
     """‖y‖ of every text before it is clipped."""
-    model = _bag(ranker)
+    model = cast(BagMatcher, ranker.model)
     parts = (posts[start : start + BATCH] for start in range(0, len(posts), BATCH))
     return np.concatenate(
         [model.total(ranker.lexicon.batch(part)).norm(dim=-1).numpy() for part in parts]
@@ -146,12 +147,6 @@ def text_norms(ranker: Ranker, posts: Sequence[Post]) -> np.ndarray:
 def clipped(lengths: np.ndarray) -> float:
     """The share of vectors outside the ball."""
     return float(np.mean(lengths > RADIUS))
-
-
-def _bag(ranker: Ranker) -> BagMatcher:
-    if not isinstance(ranker.model, BagMatcher):
-        raise TypeError(f"{ranker.name!r} does not sum words")
-    return ranker.model
 
 
 MAPPED = ("hyperqa", "cosineqa")
@@ -210,7 +205,7 @@ def sampled(pools: Sequence[Pool]) -> Sample:
     wrong: dict[str, Post] = {}
     links: list[tuple[int, str]] = []
     for pool in evenly_spaced(pools, QUESTIONS):
-        own = {c.id: c for c, n in zip(pool.candidates, pool.labels, strict=True) if n > 0}
+        own = {c.id: c for c, n in pool.pairs if n > 0}
         if len(asked) + len(right | own) >= MAX_TEXTS:
             break
         links += [(len(asked), name) for name in own]

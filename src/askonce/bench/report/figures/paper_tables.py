@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from askonce.bench.report.blocks import Block, Table
+from askonce.bench.report.blocks import Block, Table, number_text
 from askonce.bench.report.figures import FIGURES, add_figure
 from askonce.bench.report.published import PublishedTable, plain_name, published_tables
 from askonce.bench.report.results import Result, ResultTable, tables
@@ -133,10 +133,10 @@ def published_numbers(store: Store) -> list[Block]:
 
 
 def _conditions(table: PublishedTable) -> list[str]:
-    pairs = "–" if table.test_pairs is None else f"{table.test_pairs:,}"
     weights = f", from {table.weights}" if table.weights else ""
     features = "–" if table.features is None else " ".join(sorted(table.features)) or "none"
     trained = f"{table.train or '–'}{weights}"
+    pairs = number_text(table.test_pairs)
     return [table.source, table.dataset, pairs, table.protocol or "–", trained, features]
 
 

@@ -6,12 +6,11 @@ from statistics import fmean
 
 from scipy.stats import rankdata
 
-from askonce.bench.report.blocks import Block, Cell, Span, Table
+from askonce.bench.report.blocks import Block, Cell, Span, Table, number_text
 from askonce.bench.report.figures import FIGURES, add_figure
 from askonce.bench.report.inside import (
     Scene,
     best_rows_first,
-    model_of,
     rankings,
     scenes,
     shortened,
@@ -95,7 +94,8 @@ def best_two(scene: Scene) -> tuple[Result, Result] | None:
     """The best trained row, and the best of the other models."""
     trained = [result for result in scene.table.results if result.kind == "trained"]
     ordered = best_rows_first(trained, scene.table.metric)
-    other = next((r for r in ordered if model_of(r) != model_of(ordered[0])), None)
+    models = [result.first.recipe.get("model") for result in ordered]
+    other = next((r for r, model in zip(ordered, models, strict=True) if model != models[0]), None)
     return None if other is None else (ordered[0], other)
 
 
@@ -137,7 +137,8 @@ def _ties(tables: list[ResultTable]) -> list[Block]:
     if not tied:
         return []
     rows = [
-        [model, *(_count(counts.get((model, table.title))) for table in tables)] for model in tied
+        [model, *(number_text(counts.get((model, table.title))) for table in tables)]
+        for model in tied
     ]
     about = (
         "Right answers with the same score as a wrong one of their question, so that their rank "
@@ -146,10 +147,6 @@ def _ties(tables: list[ResultTable]) -> list[Block]:
     )
     header = ["model", *(f"{table.dataset} {table.split}" for table in tables)]
     return [Table("Tied right answers", about, header, rows)]
-
-
-def _count(value: int | None) -> str:
-    return "–" if value is None else f"{value:,}"
 
 
 def _failures(scene: Scene) -> Block | None:

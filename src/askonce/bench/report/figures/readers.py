@@ -42,27 +42,24 @@ def _plots(table: ResultTable, speeds: Speeds) -> list[Block]:
     if len(shown) < 2:
         return []
     posts = int(speeds["posts"]["count"])
-    by_speed = [_dot(table, result, speeds[result.model]["queries_per_second"]) for result in shown]
-    by_time = [
-        _dot(table, result, _seconds(result, speeds[result.model], posts)) for result in shown
-    ]
-    metric = table.metric
+    metric, by_speed, by_time = table.metric, [], []
+    for result in shown:
+        speed, quality = speeds[result.model], result.mean(metric)
+        queries, seconds = speed["queries_per_second"], _seconds(result, speed, posts)
+        by_speed.append(Dot(NAMES[result.model], queries, quality, result.kind))
+        by_time.append(Dot(NAMES[result.model], seconds, quality, result.kind))
     return [
         Plot(
             f"Quality and questions per second: {table.dataset}",
             QUERIES.format(metric=metric),
-            ScatterChart(by_speed, "questions per second", metric),
+            ScatterChart({"questions per second": by_speed}, metric),
         ),
         Plot(
             f"Quality and time: {table.dataset}",
             TIME.format(metric=metric, posts=posts),
-            ScatterChart(by_time, "seconds", metric),
+            ScatterChart({"seconds": by_time}, metric),
         ),
     ]
-
-
-def _dot(table: ResultTable, result: Result, x: float) -> Dot:
-    return Dot(NAMES[result.model], x, result.mean(table.metric), result.kind)
 
 
 def _seconds(result: Result, speed: dict[str, float], posts: int) -> float:

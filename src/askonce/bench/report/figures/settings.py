@@ -1,6 +1,6 @@
 """What settings are worth: splits, parts of CABIN, pooling, pre-training and fields."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
 
 from askonce.bench.report.blocks import Block, Plot, Table
 from askonce.bench.report.charts import Bar, BarChart
@@ -134,23 +134,12 @@ TITLES = (
     "(paired randomisation over questions, p < 0.05). In brackets: the paper's number on other "
     "data."
 )
-TITLES_HEADER = (
-    "model",
-    "pooling",
-    "pre-trained",
-    "reads",
-    "seeds",
-    *ENCODER_METRICS,
-    "paper's MAP",
-)
+TITLES_HEADER = (*POOLING_HEADER[:3], "reads", *POOLING_HEADER[3:])
 
 
 @add_figure("pooling-pretraining", last_tables)
 def pooling_pretraining(table: ResultTable) -> Block | None:
-    every = _encoders(
-        table, lambda v: (v.model, v.options["pooling"], v.pretrained), "model.pooling"
-    )
-    shown = {key: result for key, result in every.items() if _count_prefix(every, key[:1]) > 1}
+    shown = _encoders(table, alike=1)
     rows = [
         [*key, str(result.seeds), *_values(result, _marks(shown, key))]
         for key, result in shown.items()
@@ -176,13 +165,7 @@ def _marks(results: dict[VariantKey, Result], key: VariantKey) -> str:
 
 @add_figure("title-body", last_tables)
 def title_body(table: ResultTable) -> Block | None:
-    every = _encoders(
-        table,
-        lambda v: (v.model, v.options["pooling"], v.pretrained, v.options["fields"]),
-        "model.pooling",
-        "model.fields",
-    )
-    shown = {key: result for key, result in every.items() if _count_prefix(every, key[:3]) > 1}
+    shown = _encoders(table, "fields", alike=3)
     rows = []
     for key, result in shown.items():
         title = shown.get((*key[:3], "title"))
@@ -191,19 +174,22 @@ def title_body(table: ResultTable) -> Block | None:
     return Table(f"Title and body: {table.dataset}", TITLES, TITLES_HEADER, rows) if rows else None
 
 
-def _encoders(
-    table: ResultTable, key: Callable[[Variant], VariantKey], *settings: str
-) -> dict[VariantKey, Result]:
-    """Question encoders that change only these settings and pre-training, by a key."""
+def _encoders(table: ResultTable, *more: str, alike: int) -> dict[VariantKey, Result]:
+    """Question encoders by model, pooling, pre-training and ``more`` settings, and no other change.
+
+    Those that are the only one with their first ``alike`` values are left out.
+    """
     by_key: dict[VariantKey, Result] = {}
+    names = ("pooling", *more)
     for variant in variants(table):
-        if variant.model in ENCODERS and variant.only_changes("pretrain", *settings):
-            by_key.setdefault(key(variant), variant.result)
-    return dict(sorted(by_key.items(), key=lambda item: (ENCODERS.index(item[0][0]), item[0])))
-
-
-def _count_prefix(keys: Iterable[VariantKey], prefix: VariantKey) -> int:
-    return sum(key[: len(prefix)] == prefix for key in keys)
+        changes = ("pretrain", *(f"model.{name}" for name in names))
+        if variant.model in ENCODERS and variant.only_changes(*changes):
+            pooling, *others = (variant.options[name] for name in names)
+            key = (variant.model, pooling, variant.pretrained, *others)
+            by_key.setdefault(key, variant.result)
+    counts = Counter(key[:alike] for key in by_key)
+    ordered = sorted(by_key, key=lambda key: (ENCODERS.index(key[0]), key))
+    return {key: by_key[key] for key in ordered if counts[key[:alike]] > 1}
 
 
 def _values(result: Result, marks: str) -> list[str]:

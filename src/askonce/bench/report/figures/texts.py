@@ -2,19 +2,20 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
 
 from askonce.bench.data import ACCURACY
-from askonce.bench.report.blocks import Block, Plot, Table
+from askonce.bench.report.blocks import Block, Plot, Table, number_text
 from askonce.bench.report.charts import Axis, LineChart, Series
 from askonce.bench.report.figures import FIGURES
 from askonce.bench.report.results import BASES, Result, ResultTable, tables
 from askonce.bench.store import Store
 from askonce.text.tokenise import TOKENISERS
-from askonce.types import Dataset, Pool, Post
+from askonce.types import Dataset, Pool
 
 HEADER = (
     "split", "questions", "without a right answer", "candidates", "per question", "right",
@@ -44,24 +45,20 @@ def _table(store: Store, name: str) -> Block:
 
 
 def _rows(dataset: Dataset) -> list[list[str]]:
-    words, lengths = TOKENISERS[dataset.tokeniser], dict[str, int]()
-
-    def length(post: Post) -> int:
-        if post.text not in lengths:  # splits and pools share texts
-            lengths[post.text] = len(words(post.text))
-        return lengths[post.text]
-
+    words = TOKENISERS[dataset.tokeniser]
+    length = cache(lambda text: len(words(text)))  # splits and pools share texts
     return [_row(split, pools, length) for split, pools in dataset.splits.items()]
 
 
-def _row(split: str, pools: Iterable[Pool], length: Callable[[Post], int]) -> list[str]:
+def _row(split: str, pools: Iterable[Pool], length: Callable[[str], int]) -> list[str]:
     pools = list(pools)
     labels = [label > 0 for pool in pools for label in pool.labels]
     posts = {post.id: post for pool in pools for post in pool.candidates}.values()
     without = sum(not pool.positives for pool in pools)
     right = f"{100 * fmean(labels):.1f} %" if labels else "–"
     counts = _counts(split, len(pools), len(labels))[:5]
-    means = [_mean([length(pool.query) for pool in pools]), _mean([length(p) for p in posts])]
+    texts = [pool.query.text for pool in pools], [post.text for post in posts]
+    means = [_mean([length(text) for text in side]) for side in texts]
     return [*counts[:2], f"{without:,}", *counts[3:], right, *means]
 
 
@@ -150,10 +147,7 @@ def _blocks(table: ResultTable, results: Sequence[Result], every: dict[str, floa
     title = f"Accuracy by answer length: {table.dataset} {table.split}"
     chart = LineChart(series, Axis("words of right answers", names=names), Axis("P@1"))
     header = ["model", *(f"{name} ({n})" for name, n in zip(names, counts, strict=True))]
-    rows = [
-        [name, *("–" if value is None else f"{value:.3f}" for value in row)]
-        for name, row in means.items()
-    ]
+    rows = [[name, *(number_text(value, ".3f") for value in row)] for name, row in means.items()]
     return [
         Plot(title, ABOUT_LENGTH, chart),
         Table(f"{title}, in numbers", IN_NUMBERS, header, rows),

@@ -101,7 +101,7 @@ def salient_words(scene: inside.Scene) -> list[Block]:
 
 def has_jump(result: Result) -> bool:
     """Whether a CABIN has the context jump; CABIN-J does not."""
-    return bool(inside.stored_recipe(result)["options"].get("jump", True))
+    return bool(result.first.recipe["options"].get("jump", True))
 
 
 def _attended(scene: inside.Scene, result: Result, ranker: Ranker) -> Block:
@@ -158,7 +158,7 @@ def _with_and_without(
     rows: list[list[Cell]] = []
     for pool in pools:
         rows.append([_question(pool)])
-        by_id = {c.id: (c, n) for c, n in zip(pool.candidates, pool.labels, strict=True)}
+        by_id = {c.id: (c, n) for c, n in pool.pairs}
         for n in range(min(TOP, len(pool.candidates))):
             cells: list[Cell] = [f"{n + 1}"]
             for (_, ranker), ranked in zip((one, other), both, strict=True):
@@ -176,8 +176,8 @@ def _with_and_without(
 
 def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = False) -> list[Span]:
     """An answer with the three words of most attention in bold, optionally with their weights."""
-    words, weights = inside.answer_weights(ranker, question, answer)
-    ((_, values),) = weights.items()
+    entry = inside.candidate_words(ranker, question, answer, inside.ATTENTION_KINDS)
+    words, values = entry.words, entry.weights
     top = _order(values)[:TOP]
     marks = {n: Span(f"{words[n]} ({values[n]:.4f})" if numbers else words[n], "bold") for n in top}
     return _marked(words, marks)
@@ -185,11 +185,7 @@ def top_words(ranker: Ranker, question: Post, answer: Post, numbers: bool = Fals
 
 def jump_words(ranker: Ranker, question: Post, answer: Post) -> list[Span]:
     """An answer with the words of the two greatest and the two least similarities marked."""
-    entry = next(
-        entry
-        for entry in ranker.explain(question, answer).words
-        if entry.side == "candidate" and entry.kind == "similarity"
-    )
+    entry = inside.candidate_words(ranker, question, answer, ["similarity"])
     order = _order(entry.weights)  # softmax keeps the order of q2·E_t
     marks = {n: Span(f"{entry.words[n]} (B@{k})", "under") for k, n in enumerate(order[:-3:-1], 1)}
     marks |= {n: Span(f"{entry.words[n]} (T@{k})", "bold") for k, n in enumerate(order[:2], 1)}

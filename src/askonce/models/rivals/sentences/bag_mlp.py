@@ -28,7 +28,6 @@ class WordEmbedMlp(PairMatcher):
     """The mean word vector of each text, then one dense layer over both."""
 
     Config = BagMlpConfig
-    config: BagMlpConfig
 
     def __init__(self, config: BagMlpConfig, words: EmbeddingInit) -> None:
         super().__init__(config, words)

@@ -28,11 +28,6 @@ class TensorMatcher(PairMatcher):
         self.output = nn.Linear(slices, 1, bias=False)  # u
         self.lift = FeatureLift(self.feature_dim)
 
-    def tensor_states(self, view: View, texts: Tensor, side: Side) -> States:
-        """What the tensor layer keeps of one side's vectors (B, D)."""
-        parts = self.tensor.query_parts if side == "query" else self.tensor.candidate_parts
-        return States(view, per_text=parts(texts))
-
     def compare(self, query: States, candidate: States, features: Tensor) -> Tensor:
         product = torch.einsum("brd,bd->br", query["keys"], candidate["vectors"])  # (B, r)
         hidden = (product + query["linear"] + candidate["linear"]).tanh()  # (B, r)
@@ -78,4 +73,4 @@ class CNTN(TensorMatcher):
             ranks = torch.arange(vectors.shape[1], device=k.device)
             mask = ranks < torch.minimum(k, windows.sum(1))[:, None]  # (B, K)
         text = self.text(self.dropout(vectors.flatten(1))).tanh()  # (B, D)
-        return self.tensor_states(view, text, side)
+        return States(view, per_text=self.tensor.parts(text, side))

@@ -42,14 +42,12 @@ class NtnLstm(TensorMatcher):
         slices: int = 5  # r
         dropout: float = 0.5  # on the texts' vectors
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, config.dim, config.slices)
         self.lstm = DualLstm(self.input_dim, config.dim, config.dropout)
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
-        return self.tensor_states(view, self.lstm(view, vectors, side), side)
+        return States(view, per_text=self.tensor.parts(self.lstm(view, vectors, side), side))
 
 
 @MODELS.add("hd-lstm")
@@ -63,8 +61,6 @@ class HdLstm(PairMatcher):
         dim: int = 640  # d
         hidden: int = 64  # of the dense layer
         dropout: float = 0.5  # on the texts' vectors
-
-    config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)

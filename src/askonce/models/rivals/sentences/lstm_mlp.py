@@ -32,8 +32,6 @@ class LstmMlp(PairMatcher):
         dropout: float = 0.5  # implementation details of CTRN
         bias: bool = True  # of the gates; Table 2 counts none
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.projection = nn.Sequential(

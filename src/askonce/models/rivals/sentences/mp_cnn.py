@@ -141,8 +141,6 @@ class MpCnn(MultiPerspective):
         hidden: int = 150
         dropout: float = 0.0  # before the last layer
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.hidden = nn.Linear(self.joined_dim + self.feature_dim, config.hidden)
@@ -166,8 +164,6 @@ class RankMpCnn(MultiPerspective):
     @dataclass(frozen=True)
     class Config(MultiPerspective.Config):
         dropout: float = 0.5  # on the comparisons
-
-    config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)

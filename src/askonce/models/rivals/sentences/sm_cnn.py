@@ -28,8 +28,6 @@ class SmCnn(PairMatcher):
         width: int = 5  # of windows, which may reach over both ends of the text
         dropout: float = 0.5  # on the joined vector
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         filters = config.filters

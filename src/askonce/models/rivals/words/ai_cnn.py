@@ -48,8 +48,6 @@ class AiCnn(PairMatcher):
         dense: int = 64
         dropout: float = 0.2  # on segments, and before the dense layers
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.convolution = WindowConvolution(
@@ -63,8 +61,7 @@ class AiCnn(PairMatcher):
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
         segments = self.dropout(self.convolution(vectors).tanh())  # (B, T, C)
-        parts = self.tensor.query_parts if side == "query" else self.tensor.candidate_parts
-        return States(view, parts(segments))
+        return States(view, self.tensor.parts(segments, side))
 
     def interactions(self, query: States, candidate: States) -> tuple[Tensor, Tensor]:
         """The greatest interactions of each segment, (B, Tq, K) and (B, Ta, K)."""

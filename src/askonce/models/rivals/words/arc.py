@@ -68,8 +68,6 @@ class ArcOne(PairMatcher):
         hidden: int = 128  # of the dense layer
         dropout: float = 0.2
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         self.of_query = StackedConvolution(self.input_dim, config)
@@ -94,8 +92,6 @@ class ArcTwo(PairMatcher):
         """Settings of ARC-I, with one layer more."""
 
         layers: int = 3
-
-    config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)

@@ -90,8 +90,6 @@ class ApCnn(AttentivePoolingMatcher):
         width: int = 3  # k
         train_words: bool = True  # as for QA-LSTM, which it is compared with
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, config.filters)
         self.convolution = WindowConvolution(
@@ -113,8 +111,6 @@ class ApBiLstm(AttentivePoolingMatcher):
 
         hidden: int = 141  # H per direction
         train_words: bool = True  # as for QA-LSTM, which it is compared with
-
-    config: Config
 
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words, 2 * config.hidden)

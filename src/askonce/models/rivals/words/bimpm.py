@@ -84,8 +84,6 @@ class BiMPM(PairMatcher):
         perspectives: int = 20  # l
         dropout: float = 0.1  # on the inputs of each layer
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         hidden, perspectives = config.hidden, config.perspectives

@@ -44,8 +44,6 @@ class ELMo(LanguageModelReader):
         dim: int = 100  # of projected and of compared words
         dropout: float = 0.3  # on what the matcher reads, and before the dense layers
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         sizes, dim = (self.input_dim, config.hidden, config.layers), config.dim

@@ -38,8 +38,6 @@ class IWAN(PairMatcher):
         dense: int = 100
         dropout: float = 0.2  # on states and comparisons
 
-    config: Config
-
     def __init__(self, config: Config, words: EmbeddingInit) -> None:
         super().__init__(config, words)
         dim = 2 * config.hidden

@@ -45,8 +45,7 @@ class MvLstm(PairMatcher):
 
     def states(self, view: View, vectors: Tensor, side: Side) -> States:
         states = self.dropout(self.lstm(vectors, view.lengths))  # (B, T, 2H)
-        parts = self.tensor.query_parts if side == "query" else self.tensor.candidate_parts
-        return States(view, parts(states))
+        return States(view, self.tensor.parts(states, side))
 
     def matches(self, query: States, candidate: States) -> Tensor:
         """ReLU(uᵀ M^{[1:c]} v + V [u; v] + b) of each two words (B, c, Tq, Ta); 0 on padding."""

@@ -84,7 +84,11 @@ def teacher_encoders(run: TaskTraining, model: str | None) -> Iterator[TrainedEn
         yield TrainedEncoder(teacher.name, teacher.location, coder, teacher=teacher.name)
         yield from _train_adapters(run, teacher)
     elif model is None:
-        yield TrainedEncoder(STARTER, f"{SENTENCE}{STARTER}", SentenceKeys(STARTER))
+        yield starter_encoder()
+
+
+def starter_encoder() -> TrainedEncoder:
+    return TrainedEncoder(STARTER, f"{SENTENCE}{STARTER}", SentenceKeys(STARTER))
 
 
 def train_student(run: TaskTraining, space: TrainedEncoder) -> TrainedEncoder | None:

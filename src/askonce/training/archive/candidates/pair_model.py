@@ -99,15 +99,9 @@ def student_data(dataset: Dataset) -> Dataset:
 
 
 def _shorter(pool: Pool) -> Pool:
-    pairs = list(zip(pool.candidates, pool.labels, strict=True))
-    right = [pair for pair in pairs if pair[1] > 0]
-    chosen = [*right, *[pair for pair in pairs if pair[1] <= 0][:TAUGHT_NEGATIVES]]
-    return replace(
-        pool,
-        candidates=tuple(post for post, _ in chosen),
-        labels=tuple(label for _, label in chosen),
-        given=None,
-    )
+    right = [pair for pair in pool.pairs if pair[1] > 0]
+    wrong = [pair for pair in pool.pairs if pair[1] <= 0]
+    return pool.with_pairs([*right, *wrong[:TAUGHT_NEGATIVES]])
 
 
 def archive_teacher(

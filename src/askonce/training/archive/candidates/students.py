@@ -11,9 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from askonce.archive import Snapshot
 from askonce.models.adapter import Adapter, Bend
@@ -21,7 +20,8 @@ from askonce.models.bag import Bag
 from askonce.models.base import Side
 from askonce.ranker import Ranker
 from askonce.text.lexicon import Lexicon
-from askonce.training.archive.candidates.recipes import DISTIL, STUDENT_HIDDEN
+from askonce.training.archive.candidates.recipes import DISTIL
+from askonce.training.archive.candidates.recipes import STUDENT as RECIPE
 from askonce.training.archive.candidates.teaching import ArchiveTeacher
 from askonce.training.archive.tasks.pools import ArchiveTask
 from askonce.training.distillation.beside import Bending, as_they_are
@@ -30,6 +30,7 @@ from askonce.training.distillation.texts import read_beside, texts_of
 from askonce.training.epochs import Stop, run_epochs
 from askonce.training.events import OnEvent
 from askonce.training.recipe import Recipe
+from askonce.training.sampling import drawn_in_order
 from askonce.types import Post
 
 STUDENT = "student"  # its folder
@@ -48,7 +49,7 @@ class ArchiveStudent:
 
 def student_texts(
     archive: Snapshot, tasks: Iterable[ArchiveTask], limit: int, seed: int
-) -> list[str | Post]:
+) -> Sequence[str | Post]:
     """Titles, sentences and posts to learn from, at most so many; no question of dev or test."""
     held_out = {
         query.query.text
@@ -58,10 +59,7 @@ def student_texts(
     }
     every = chain(archive.questions.values(), archive.answers.values())
     posts = [post for post in every if post.text not in held_out]
-    if len(posts) > limit:
-        rows = np.random.default_rng(seed).choice(len(posts), limit, replace=False)
-        posts = [posts[row] for row in np.sort(rows)]
-    return texts_of(iter(posts), limit, seed=seed)
+    return texts_of(iter(drawn_in_order(posts, limit, seed)), limit, seed=seed)
 
 
 def plain(text: str | Post) -> str:
@@ -98,7 +96,8 @@ def _untrained(teacher: ArchiveTeacher, lexicon: Lexicon, texts: TeacherTexts, s
     vectors of the texts that have them.
     """
     vectors = first_words(texts.learnt, lexicon.vocabulary)  # (V, D)
-    ranker = Ranker.create("bag", lexicon, vectors, {"hidden": STUDENT_HIDDEN}, seed)
+    options = {"hidden": RECIPE["model"]["hidden"]}
+    ranker = Ranker.create("bag", lexicon, vectors, options, seed)
     if teacher.starter is not None:
         start_as(ranker, teacher.starter)
     return ranker
@@ -130,13 +129,9 @@ def copied(ranker: Ranker, adapter: Adapter | None, recipe: Recipe) -> Ranker:
     for side, bend in enumerate(own):
         bend.load_state_dict(first)
         if adapter is not None:
-            bend.follow(_linear(adapter, side))
+            bend.follow(cast(Bend, adapter.bends[side]).linear)
     return copy
 
 
 def _maps(ranker: Ranker) -> list[Bend]:
     return [bend for bend in cast(Bag, ranker.model).maps if isinstance(bend, Bend)]
-
-
-def _linear(adapter: Adapter, side: int) -> nn.Linear:
-    return cast(Bend, adapter.bends[side]).linear

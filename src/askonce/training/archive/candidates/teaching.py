@@ -99,11 +99,9 @@ class ArchiveTeacher:
         )
 
     def _read_pool(self, pool: Pool) -> Pool:
-        marks = (*pool.labels, *[1] * len(pool.missed))
-        pairs = zip((*pool.candidates, *pool.missed), marks, strict=True)
-        read = [(post, label) for post, label in pairs if self._reads(post)]
-        posts, labels = tuple(p for p, _ in read), tuple(label for _, label in read)
-        return Pool(pool.query, posts, labels, weight=pool.weight)
+        pairs = [*pool.pairs, *((post, 1) for post in pool.missed)]
+        read = [pair for pair in pairs if self._reads(pair[0])]
+        return replace(pool.with_pairs(read), missed=())
 
     def _reads(self, post: Post) -> bool:
         return post.text not in self.unread

@@ -33,7 +33,10 @@ class LabelledTask:
 
     def asked_sample(self, split: str) -> list[LabelledQuery]:
         """The new questions of a split that are used as evidence: all marked, some unmarked."""
-        return _evidence(self.asked.get(split, ()))
+        asked = self.asked.get(split, ())
+        unmarked = [query for query in asked if not query.right]
+        sample = sorted(unmarked, key=lambda query: stable_hash(query.query.id))[:UNMARKED]
+        return [*(query for query in asked if query.right), *sample]
 
 
 @dataclass(frozen=True)
@@ -153,12 +156,6 @@ def _task(
         seen[split] = len(posts)
     name = f"{labels.archive.name}-{'answers' if kind == 'answers' else 'questions'}"
     return LabelledTask(name, kind, by_split, posts, seen, _by_split(asked, split_of))
-
-
-def _evidence(asked: Sequence[LabelledQuery]) -> list[LabelledQuery]:
-    unmarked = [query for query in asked if not query.right]
-    sample = sorted(unmarked, key=lambda query: stable_hash(query.query.id))[:UNMARKED]
-    return [*(query for query in asked if query.right), *sample]
 
 
 def _by_split(
