@@ -14,6 +14,8 @@ from askonce.ranker import Ranker
 from askonce.ranking.manifest import SENTENCE, current, read_manifest
 from askonce.teachers import STARTER, CachedTeacher, load_teacher
 from askonce.teachers.lexicon import TeacherLexicon
+from askonce.teachers.precision import Precision
+from askonce.teachers.teacher import SentenceTeacher
 from askonce.text.lexicon import Lexicon
 from askonce.types import TaskName
 
@@ -128,6 +130,7 @@ def _student_layers(model: Bag, lexicon: Lexicon) -> list[list[Any]]:
 
 
 def _of_teacher(teacher: CachedTeacher) -> list[nn.Module]:
-    model: Any = teacher.loaded()
-    modules: list[nn.Module] = list(model.model.children())
+    teacher.loaded()  # an error if its weights have changed
+    exact = SentenceTeacher(teacher.record.source, Precision.FLOAT32)  # loaded may be of integers
+    modules: list[nn.Module] = list(exact.model.children())
     return modules if isinstance(modules[-1], Normalize) else [*modules, Normalize()]
