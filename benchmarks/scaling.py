@@ -19,13 +19,14 @@ NONE = np.empty(0, dtype=np.int64)
 
 @flushed_denormals()  # as training does
 def growth(quick: bool) -> dict[str, dict[str, object]]:
-    """For each model: seconds and peak megabytes of a forward and backward pass, and exponents.
+    """For each model of words: seconds and megabytes of a forward and backward pass, and exponents.
 
     An exponent is the slope of log cost over log size: 1 is linear. It is fitted to the upper
     sizes, since a fixed cost hides the growth of the small ones.
     """
     lengths, sizes = ((50, 100, 200), (8, 64)) if quick else (LENGTHS, BATCHES)
-    return {name: _grow(name, lengths, sizes) for name in MODELS.names()}
+    names = [name for name in MODELS.names() if MODELS[name].reads == "words"]
+    return {name: _grow(name, lengths, sizes) for name in names}
 
 
 def _grow(name: str, lengths: tuple[int, ...], sizes: tuple[int, ...]) -> dict[str, object]:

@@ -53,6 +53,14 @@ def test_the_teacher_reads_as_sentence_transformers_does(tmp_path, precision, co
 
 
 @pytest.mark.slow
+def test_speeds_of_all_models_are_measured(tmp_path):
+    ran, figures = run(tmp_path, "speed.py", "--quick")
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert {"hyperqa_vs_mp_cnn", "hyperqa_vs_ap_bilstm"} <= figures["ratios"].keys()
+    assert {"ctrn", "mp-cnn", "elmo"} <= figures["growth"].keys()
+
+
+@pytest.mark.slow
 def test_the_memory_of_several_archives_is_measured(tmp_path):
     ran, figures = run(tmp_path, "several.py", "--posts", 60, "--archives", 1, 2)
     assert ran.returncode == 0, ran.stderr[-2000:]
