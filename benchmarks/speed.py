@@ -236,6 +236,7 @@ def main() -> None:
     """Measure, then print JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds: about a minute")
+    parser.add_argument("--no-growth", action="store_true", help="leave out growth of all models")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path, help="also write the result to this file")
     options = parser.parse_args()
@@ -248,7 +249,7 @@ def main() -> None:
     result = {
         "ratios": {key: round(value, 3) for key, value in ratios.items()},
         "rates": {key: round(v, 1) for key, v in encoding.items() if key.endswith("_per_s")},
-        "growth": growth(options.quick),
+        "growth": {} if options.no_growth else growth(options.quick),
         "threads": options.threads,
         "torch": torch.__version__,
         "machine": platform.processor() or platform.machine(),
