@@ -60,6 +60,7 @@ def test_the_speeds_of_the_readme_are_those_of_the_stored_results():
         ("hyperqa_vs_ap_bilstm", "hyperqa_vs_ap_cnn"),
     ):
         assert f"| {ratios[a]:.1f} / {ratios[b]:.1f} |" in text
+    assert f"| {ratios['hyperqa_vs_mp_cnn']:.0f} |" in text
     names = ("hyperqa", "qa_cnn", "qa_lstm", "rcnn")
     shown = " / ".join(f"{ratios[f'{name}_encode_vs_minilm']:.0f}" for name in names)
     assert f"| {shown} |" in text
