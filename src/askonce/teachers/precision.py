@@ -31,8 +31,8 @@ class Int8Linear(nn.Module):
 
     Each output has a scale of its own, s; each token x has a scale t and a middle m, found as it is
     read, so that x ≈ t q + m and y ≈ t s (q Ŵᵀ) + m s Σ Ŵ + b. One scale for all tokens would lose
-    most of their numbers to the few large ones that transformers have, and without a middle the
-    error of a text's vector would be twice as large.
+    most of their numbers to the few large ones that transformers have. Without a middle, errors of
+    MiniLM's similarities were 1.6 times as large.
     """
 
     weight: Tensor  # (K, N), Ŵᵀ
@@ -53,7 +53,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, given: Tensor) -> Tensor:
         rows = given.reshape(-1, given.shape[-1])  # (M, K)
-        # aminmax, and one addcmul in place of two operations, take four times as long
+        # aminmax, and one addcmul in place of two operations, take several times as long
         low, high = rows.amin(1, keepdim=True), rows.amax(1, keepdim=True)  # (M, 1) each
         middle = (low + high) / 2
         scale = ((high - low) / (2 * LARGEST)).clamp_min_(TINY)
