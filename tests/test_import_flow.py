@@ -90,7 +90,7 @@ FLOW = {
         losses prepare sampling
         batches
         cross_encoder fine_tuning starter
-        pretraining distillation
+        averaging pretraining distillation
         run archive
         tuning""",
     "training/pretraining": """

@@ -28,10 +28,9 @@ from askonce.ranking.manifest import (
 )
 from askonce.ranking.stages import BM25, VECTORS
 from askonce.teachers.lexicon import TeacherLexicon
-from askonce.training import fine_tuning
+from askonce.training import averaging, fine_tuning
 from askonce.training.archive import preparing
 from askonce.training.archive.candidates import (
-    encoders,
     task_training,
     teaching,
 )
@@ -156,13 +155,13 @@ def test_answers_are_tried_with_one_side_and_two(tmp_path, teacher):
 def test_an_adapter_is_the_mean_of_several_trainings(tmp_path, teacher, monkeypatch):
     trained = {}
 
-    def look(ranker, dataset, recipe, folder, *given, **more):
-        outcome = fine_tuning.train(ranker, dataset, recipe, folder, *given, **more)
+    def look(learner, *given):
+        outcome = fine_tuning.fit(learner, *given)
         weights = outcome.ranker.model.state_dict()
-        trained[folder.name] = {key: value.clone() for key, value in weights.items()}
+        trained[learner.folder.name] = {key: value.clone() for key, value in weights.items()}
         return outcome
 
-    monkeypatch.setattr(encoders, "train", look)
+    monkeypatch.setattr(averaging, "fit", look)
     set_seeds(monkeypatch, SEEDS)
     options = TrainOptions(tasks=("questions",))
     manifest = train_snapshot(forum(noise=3), tmp_path, options, ignore).manifest

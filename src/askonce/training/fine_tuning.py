@@ -111,7 +111,7 @@ class FineTuning(Learner[Group]):
         if beside is not None:
             self.identity |= {"beside": list(beside.identity)}
             read = partial(beside.numbers, ranker.lexicon)
-        self._ranker, self._dataset, self._recipe, self._config = ranker, dataset, recipe, config
+        self.ranker, self._dataset, self._recipe, self._config = ranker, dataset, recipe, config
         self.folder = folder
         self._dev = dev_split(dataset, config.dev)
         split = config.split or dataset.train
@@ -131,8 +131,8 @@ class FineTuning(Learner[Group]):
         """Sample the groups of the epoch; some samplers rank pools by the present weights."""
         config = self._config
         if config.negatives.source == "mix":
-            self._ranker.model.prepare()  # also after a resume, so that scores are the same
-        groups = self._sampler.epoch(epoch, self._ranker.score_pools)
+            self.ranker.model.prepare()  # also after a resume, so that scores are the same
+        groups = self._sampler.epoch(epoch, self.ranker.score_pools)
         if self._beside is not None:
             self._beside.read(groups)
         return self._collator.batches(groups, config.batch_size, 7919 * config.seed + epoch)
@@ -145,7 +145,7 @@ class FineTuning(Learner[Group]):
         negatives, device = self._config.negatives, self.processes.device
         in_batch = negatives.source == "batch"
         if negatives.hardest_of and not in_batch:
-            own = mined(own, self._collator, negatives.count, self._ranker, device)
+            own = mined(own, self._collator, negatives.count, self.ranker, device)
         groups = self._collator.collate(own, batch if in_batch else None, negatives.others)
         groups = groups.to(device)
         states = self._scorer.read(groups)
@@ -158,18 +158,18 @@ class FineTuning(Learner[Group]):
             losses = losses + self._beside.losses(states, scaled, groups, own)
         loss = batch_loss(losses, groups, batch, self._config)
         if self.processes.global_rank == 0:
-            loss = loss + penalty(self._ranker.model, self._config)
+            loss = loss + penalty(self.ranker.model, self._config)
         return Loss(loss, float(loss.detach()) * len(batch), len(own))
 
     def measure(self) -> Measurement:
-        self._ranker.model.prepare()
-        metrics = dev_report(self._ranker, self._dev, self._dataset).metrics
+        self.ranker.model.prepare()
+        metrics = dev_report(self.ranker, self._dev, self._dataset).metrics
         return Measurement(metrics[self._config.watch], {"dev": metrics})
 
     def save(self, record: EpochRecord) -> None:
         figures = {f"dev {name}": round(value, 4) for name, value in record["dev"].items()}
-        self._ranker.card = {"dataset": self._recipe.dataset, "epoch": record["epoch"], **figures}
-        self._ranker.save(self.folder)
+        self.ranker.card = {"dataset": self._recipe.dataset, "epoch": record["epoch"], **figures}
+        self.ranker.save(self.folder)
 
 
 def fit_inputs(ranker: Ranker, pools: Split, collator: Collator) -> None:

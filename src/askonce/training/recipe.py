@@ -91,6 +91,8 @@ class TrainSettings:
     # decay, such as 0.99, of a running mean of the weights over steps; the mean is measured on dev
     # and saved. 0: the weights themselves
     mean: float = 0.0
+    # from the same weights, with other random orders and dropout; their mean is the model
+    trainings: AtLeastOne = 1
     patience: AtLeastOne = 5  # epochs without a better ``watch`` on dev before stopping
     watch: Literal["MAP", "MRR", "P@1", "P@5", "nDCG@10"] = "MAP"
     dev: AtLeastOne | None = (

@@ -1,7 +1,8 @@
 """Train by a recipe: pre-train or distil, fine-tune, measure the ranker beside BM25."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from askonce.evaluation import evaluate, pools_to_qrels, pools_to_run
 from askonce.index.lexical import LexicalIndex
 from askonce.models.language_model import LanguageModelReader
 from askonce.ranker import Ranker
+from askonce.training.averaging import fit_mean
 from askonce.training.distillation.run import beside_cross_encoder, distil_recipe
 from askonce.training.events import OnEvent, Phase, ignore
-from askonce.training.fine_tuning import Beside, FineTuning, TrainedRanker, fit, train
+from askonce.training.fine_tuning import Beside, FineTuning, TrainedRanker, fit
 from askonce.training.prepare import start_from, untrained
 from askonce.training.pretraining.encoder_decoder import PretrainSettings, pretrain
 from askonce.training.pretraining.language_models import (
@@ -63,18 +65,18 @@ class RecipeTraining:
 
     def train(self, before: Before, folders: tuple[Path, Path]) -> TrainedRanker:
         """Pre-train or distil into the first folder if a table says so, train into the second."""
-        recipe, dataset, on_event, processes = self.recipe, self.dataset, self.on_event, launched()
+        recipe, dataset, on_event = self.recipe, self.dataset, self.on_event
         first, folder = folders
         beside: Beside | None = None
         if before.distil is not None and not by_pairs(before.distil):
             ranker, beside = distil_recipe(
-                recipe, before.distil, dataset, first, on_event, processes
+                recipe, before.distil, dataset, first, on_event, launched()
             )
         else:
             ranker = self.initial_ranker(before.pretrain, first)
             if before.distil is not None:
                 dataset, beside = beside_cross_encoder(recipe, before.distil, dataset, on_event)
-        return fit(FineTuning(ranker, dataset, recipe, folder, processes, beside), on_event)
+        return self._fit(ranker, dataset, folder, beside)
 
     def run(self, folder: Path, start: Path | Before) -> dict[str, Any]:
         """Train, then measure the ranker and BM25 on dev and test.
@@ -84,8 +86,7 @@ class RecipeTraining:
         recipe, dataset = self.recipe, self.dataset
         self.on_event(Phase("building the vocabulary, reading vectors"))
         if isinstance(start, Path):
-            ranker = start_from(recipe, start)
-            trained = train(ranker, dataset, recipe, folder, self.on_event, launched())
+            trained = self._fit(start_from(recipe, start), dataset, folder)
         else:
             trained = self.train(start, (folder / DISTILLED, folder))
         self.on_event(Phase("measuring"))
@@ -104,6 +105,24 @@ class RecipeTraining:
             "seconds": round(trained.progress.seconds, 1),
             "figures": measured,
         }
+
+    def _fit(
+        self, ranker: Ranker, dataset: Dataset, folder: Path, beside: Beside | None = None
+    ) -> TrainedRanker:
+        """Fine-tune, as often as the recipe says; several trainings are averaged."""
+        recipe, processes, count = self.recipe, launched(), self.recipe.train.trainings
+        if count == 1:
+            learner = FineTuning(ranker, dataset, recipe, folder, processes, beside)
+            return fit(learner, self.on_event)
+
+        def training(number: int) -> FineTuning:
+            seed = count * recipe.train.seed + number  # no two seeds of a recipe share a training
+            own = replace(recipe, train=replace(recipe.train, seed=seed))
+            start = Ranker(ranker.name, deepcopy(ranker.model), ranker.lexicon, ranker.card)
+            path = folder / f"training-{number + 1}"
+            return FineTuning(start, dataset, own, path, processes, beside)
+
+        return fit_mean(count, training, folder, self.on_event)
 
 
 def figures(ranker: Ranker, pools: Split, dataset: Dataset) -> dict[str, dict[str, float]]:

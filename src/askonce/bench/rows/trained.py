@@ -79,7 +79,8 @@ class TrainedRow(Row):
 
     def tidy(self, folder: Path) -> None:
         """Keep the ranker and all histories; drop checkpoints and the pre-trained ranker."""
-        shutil.rmtree(folder / RANKER / "checkpoint", ignore_errors=True)
+        for path in (folder / RANKER / "checkpoint", *(folder / RANKER).glob("training-*")):
+            shutil.rmtree(path, ignore_errors=True)
         for path in (folder / PRETRAINED).glob("*"):
             if path.is_dir():
                 shutil.rmtree(path)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from askonce.index.base import KeyEncoder
 from askonce.key_encoders import RankerKeys, SentenceKeys
@@ -32,11 +31,12 @@ from askonce.training.archive.candidates.task_training import (
 from askonce.training.archive.candidates.teaching import ArchiveTeacher, usual_weight
 from askonce.training.archive.selection.held_out import EncodedPosts
 from askonce.training.archive.tasks.pools import ArchiveTask
+from askonce.training.averaging import fit_mean
 from askonce.training.checkpoint import Progress
 from askonce.training.distillation.beside import BesideTeacher
 from askonce.training.distillation.student import Distillation
 from askonce.training.epochs import run_epochs
-from askonce.training.fine_tuning import FineTuning, TrainedRanker, fit, train
+from askonce.training.fine_tuning import FineTuning, fit
 from askonce.training.prepare import start_from
 from askonce.training.pretraining.encoder_decoder import MODELS as PRETRAINABLE
 from askonce.training.pretraining.encoder_decoder import pretrain
@@ -45,7 +45,6 @@ from askonce.types import Dataset, TaskName
 
 if TYPE_CHECKING:
     from askonce.models.adapter import Adapter
-    from askonce.models.base import Matcher
 
 MIN_BODIES = 1000  # questions with a title and a body; fewer do not train a decoder
 ADAPTER_EPOCHS = 3  # of a student over the texts, from the teacher's space to that of an adapter
@@ -143,34 +142,17 @@ def _train_adapters(run: TaskTraining, teacher: ArchiveTeacher) -> Iterator[Trai
     for sides in ADAPTER_SIDES[run.name]:
         folder = ADAPTER if sides == 1 else f"{ADAPTER}-{sides}"
         stop = run.clock.next(ADAPTER_SEEDS * count, LEAST_SECONDS)
-        trainings: list[TrainedRanker] = []
         run.say(f"training {folder}")
-        for seed in range(run.seed, run.seed + ADAPTER_SEEDS):
+
+        def training(number: int, sides: int = sides, folder: str = folder) -> FineTuning:
+            seed = run.seed + number
             recipe = adapter_recipe(dataset.name, seed, teacher.teacher, sides, count)
             ranker = Ranker.create(recipe.model, lexicon, no_words, recipe.options, run.seed)
-            path = run.folder / f"{folder}-seed-{seed}"
-            trainings.append(train(ranker, dataset, recipe, path, run.on_event, stop=stop))
-            if stop():
-                break
-        first = trainings[0].ranker
-        # the teacher whose weights are loaded already
-        mean = Ranker(first.name, _mean_weights(trainings), lexicon, first.card)
-        mean.save(run.folder / folder)
-        encoder = _encoder(run, folder, mean, trainings[0].progress)
+            return FineTuning(ranker, dataset, recipe, run.folder / f"{folder}-seed-{seed}")
+
+        mean = fit_mean(ADAPTER_SEEDS, training, run.folder / folder, run.on_event, stop)
+        encoder = _encoder(run, folder, mean.ranker, mean.progress)
         yield replace(encoder, teacher=teacher.name, sides=sides)
-
-
-def _mean_weights(trainings: Sequence[TrainedRanker]) -> "Matcher":
-    """The model with the mean weights of the trainings that improved on the start, if any did.
-
-    They began with the same weights, so the mean is a model of the same kind. It is better than
-    most of them, without choosing one by chance on a small dev set.
-    """
-    better = [one for one in trainings if one.progress.best_epoch] or trainings[:1]
-    states = [one.ranker.model.state_dict() for one in better]
-    model = better[0].ranker.model
-    model.load_state_dict({key: torch.stack([s[key] for s in states]).mean(0) for key in states[0]})
-    return model
 
 
 def _train_encoder(run: TaskTraining, model: str | None) -> TrainedEncoder:
