@@ -33,6 +33,7 @@ from tests.engine.two_readers import (
     Synonyms,
     make_archive,
     mrr,
+    questions,
 )
 
 POSTS = 2 * TOPICS
@@ -133,6 +134,22 @@ def test_the_share_grows_and_quality_with_it(folder, teacher):
     assert min(quality) >= quality[0] - 0.02  # with half of the posts read it is no worse
     posts = Counter(text for text in teacher.read if text.startswith("how"))
     assert len(posts) == POSTS and set(posts.values()) == {1}
+
+
+def test_questions_and_answers_are_read_evenly(tmp_path, teacher):
+    answers = [
+        Post(f"{question.id} {n}", body=f"topic{n}", kind="answer", parent=question.id)
+        for question in questions()
+        for n in range(3)
+    ]
+    folder = make_archive(tmp_path / "both.askonce", teacher, answers)
+    with Engine.open(folder) as engine:
+        searches = engine._manager.ready()
+        while read_once(engine):
+            shares = [index.read_share() for index in searches.key_indexes()]
+            batch = max(reading.BATCH / len(index) for index in searches.key_indexes())
+            assert abs(shares[0] - shares[1]) <= batch, shares
+        assert shares == [1, 1]
 
 
 def test_a_restart_encodes_nothing_again(folder, teacher, tmp_path):

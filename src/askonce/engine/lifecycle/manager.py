@@ -225,12 +225,12 @@ class IndexManager:
         self._save()
 
     def _read_some(self) -> int:
-        """Read some posts, questions first."""
+        """Read some posts of the kind, questions or answers, of which less has been read."""
         searches = self._searches
         if searches is None or self._rebuilding:
             return 0
         try:
-            for index in searches.key_indexes():
+            for index in sorted(searches.key_indexes(), key=lambda index: index.read_share()):
                 if read := read_some(self.archive, index, self._changing):
                     with self._changing:
                         self._publish(self._searches)
