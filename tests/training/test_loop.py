@@ -16,6 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from askonce.errors import AskonceError
 from askonce.text.batch import Batch
+from askonce.training import checkpoint
 from askonce.training.batches import Collator, GroupScorer
 from askonce.training.events import Epoch, Step
 from askonce.training.fine_tuning import (
@@ -27,6 +28,7 @@ from askonce.training.fine_tuning import (
     rate,
     train,
 )
+from askonce.training.processes import Processes
 from askonce.training.recipe import Negatives, TrainSettings
 from askonce.training.sampling import Group, GroupSampler
 from askonce.types import Dataset
@@ -429,6 +431,22 @@ def test_two_processes_agree_with_one(small, tmp_path):
         one, two = (load_file(tmp_path / n / folder / "model.safetensors") for n in ("one", "two"))
         for key, value in one.items():  # Adam divides by the gradient's size, which may be tiny
             torch.testing.assert_close(two[key], value, atol=1e-4, rtol=0)
+
+
+def test_no_process_writes_a_checkpoint_before_all_have_looked_for_one(
+    small, tmp_path, monkeypatch
+):
+    """A process that is late would resume after the first one's epoch 0, and wait for ever."""
+    order = []
+
+    def noted(name, function):
+        return lambda *given: (order.append(name), function(*given))[1]
+
+    for name in ("load", "save"):
+        monkeypatch.setattr(checkpoint, name, noted(name, getattr(checkpoint, name)))
+    monkeypatch.setattr(Processes, "barrier", lambda self: order.append("barrier"))
+    small.run(tmp_path, small.recipe(epochs=1))
+    assert order[:3] == ["load", "barrier", "save"]
 
 
 def test_a_run_is_not_resumed_from_other_weights(small, tmp_path):

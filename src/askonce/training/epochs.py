@@ -127,6 +127,7 @@ def run_epochs(
     identity = {**learner.identity, checkpoint.START: checkpoint.fingerprint(module)}
     name = f"{learner.name}-checkpoint" if learner.name else "checkpoint"
     progress = checkpoint.load(folder / name, identity, module, learner.optimizer)
+    processes.barrier()  # the first process writes a checkpoint only when all have looked for one
     module.eval()
     while not progress.done:
         number = progress.epoch + 1 if progress.history else 0
