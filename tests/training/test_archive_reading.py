@@ -95,12 +95,13 @@ def test_what_fits_the_time_is_read_and_all_systems_are_measured_on_it(
     tmp_path, teacher, monkeypatch
 ):
     snapshot = forum()
-    slow(monkeypatch, chunks=6)
+    slow(monkeypatch, chunks=4)
     trained = train_snapshot(snapshot, tmp_path, TrainOptions(tasks=("questions",)), ignore)
     reading = trained.manifest.questions.teacher
-    assert len(teacher.read) == 6 * 16
+    least = 24  # texts of dev and test
+    assert len(teacher.read) == least + 4 * 16
     assert reading.tried
-    assert reading.read == 6 * 16 < reading.posts == 2 * TOPICS
+    assert reading.read == least + 4 * 16 < reading.posts == 2 * TOPICS
     serving = trained.manifest.questions
     figures = serving.figures["dev"]
     assert {"vectors", "bm25"} <= figures.keys()
@@ -124,9 +125,19 @@ def test_systems_are_compared_by_the_questions_that_were_read(tmp_path, teacher,
     assert "vectors" in serving.figures["dev"]
 
 
-def test_a_teacher_without_time_is_named_as_not_tried(tmp_path, teacher, monkeypatch):
-    slow(monkeypatch, chunks=1, size=4)
+def test_a_teacher_is_compared_although_its_share_of_the_time_is_over(
+    tmp_path, teacher, monkeypatch
+):
+    slow(monkeypatch, chunks=0, size=4)
     options = TrainOptions(tasks=("questions",))
+    serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
+    assert serving.teacher.tried and serving.teacher.read < serving.teacher.posts
+    assert "vectors" in serving.figures["dev"]
+
+
+def test_a_teacher_without_time_is_named_as_not_tried(tmp_path, teacher, monkeypatch):
+    slow(monkeypatch, chunks=0, size=2)
+    options = TrainOptions(tasks=("questions",), minutes=1 / 60)
     serving = train_snapshot(forum(), tmp_path, options, ignore).manifest.questions
     assert serving.teacher == TeacherReading("minilm", 4, 2 * TOPICS, tried=False)
     assert serving.encoder in (None, "sentence:starter")  # whose space is not this teacher's

@@ -72,10 +72,12 @@ class TaskContest:
     ) -> None:
         """Try an encoder of the archive's own words, and those of another task.
 
-        ``run`` is the same task with the time for this.
+        ``run`` is the same task with the time for this. Where a teacher was tried and no time is
+        left, an encoder of its own could learn nothing.
         """
         with self._timed():
-            self._add(own_encoders(run, model))
+            if run.clock.left > 0 or not (self.reading and self.reading.tried):
+                self._add(own_encoders(run, model))
             self._add(others.shared() if others is not None else ())
 
     def shared(self) -> list[TrainedEncoder]:

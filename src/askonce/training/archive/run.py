@@ -6,7 +6,7 @@ What was trained first serves while encoders of the archive's own words and a pa
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from askonce.archive import Snapshot
@@ -35,7 +35,6 @@ STUDENT_SHARE = 0.25  # of what is left then, for a student to learn its space
 # of the first training of an archive, from the starter in service to students that are trained;
 # they are then measured and encode all posts, which takes up to a minute
 FIRST_SECONDS = 165.0
-LITTLE_SECONDS = 60.0  # left, in which a teacher that could not be compared is given another try
 UNREAD, AGAIN = "unread.txt", "again"  # files of a run that may resume
 
 Publish = Callable[[Mapping[TaskName, Serving]], None]
@@ -68,8 +67,7 @@ def train_prepared(
 
     With ``publish``, students are trained within ``FIRST_SECONDS`` and published before anything
     else is tried. If the teacher could not read everything until then and as much time is left, or
-    any time where it could not even be compared, it reads on and what learns from it is trained
-    again.
+    if it could not even be compared, it reads on and what learns from it is trained again.
     """
     if not prepared.labelled and prepared.options.encoder is not None and prepared.teacher is None:
         raise AskonceError("; ".join(prepared.missing.values()))
@@ -82,8 +80,7 @@ def train_prepared(
         servings = taught.servings(prepared)
         if any(serving.encoder for serving in servings.values()):
             publish(servings)
-        enough = FIRST_SECONDS if taught.compared else LITTLE_SECONDS
-        if taught.unread and prepared.clock.left > enough:
+        if not taught.compared or (taught.unread and prepared.clock.left > FIRST_SECONDS):
             job.forget(taught)
             taught = job.teach(prepared.clock)
     servings = job.finish(taught)
@@ -197,8 +194,11 @@ class _Job:
         if record.is_file():
             return teaching.load_unread(record, prepared.teacher, order)
         self.on_event(Phase(f"reading posts with {prepared.teacher.record.source}"))
-        seconds = READ_SHARE * clock.left
-        teacher = teaching.read_archive(prepared.teacher, order, seconds, self.on_event)
+        read = partial(teaching.read_archive, prepared.teacher, on_event=self.on_event)
+        if clock is prepared.clock:
+            # so that the machine's other work does not decide whether the teacher serves
+            read(teaching.least_to_read(self.tasks), 60 * prepared.options.minutes)
+        teacher = read(order, READ_SHARE * clock.left)
         teaching.save_unread(record, teacher)
         return teacher
 

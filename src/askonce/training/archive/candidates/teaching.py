@@ -138,11 +138,15 @@ def reading_order(
     the tasks to serve, with or without labels.
     """
     own = list(tasks.values())
-    least = chain.from_iterable(_held_out(task, MIN_COMPARED) for task in own)
     more = chain.from_iterable(_held_out(task, count) for count in (COMPARED, None) for task in own)
     posts = chain(more, _posts(own, archive, names))
     in_turn = chain.from_iterable(zip_longest(posts, _labels(own), texts))
-    return (text for text in chain(least, in_turn) if text is not None)
+    return (text for text in chain(least_to_read(tasks), in_turn) if text is not None)
+
+
+def least_to_read(tasks: Mapping[TaskName, ArchiveTask]) -> Iterator[str]:
+    """The texts without which a teacher cannot be compared with other encoders."""
+    return chain.from_iterable(_held_out(task, MIN_COMPARED) for task in tasks.values())
 
 
 def read_archive(
