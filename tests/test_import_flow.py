@@ -72,7 +72,7 @@ FLOW = {
         tables migrations
         overview schema writing
         desk
-        links snapshot synced
+        links snapshot
         store
         cache export load
         open""",

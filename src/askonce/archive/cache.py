@@ -61,7 +61,14 @@ class PostCache:
         posts = {name: post for name in ids if (post := known(name)) is not None}
         if len(posts) < len(ids) and (missing := [name for name in ids if name not in posts]):
             read = self._archive.posts(missing)
-            self._add(contents, read)
+            with self._adding:
+                for name, post in read.items():
+                    replaced = contents.posts.pop(name, None)
+                    contents.posts[name] = post
+                    contents.characters += _characters(post) - _characters(replaced)
+                while contents.characters > self._max_characters:
+                    oldest = next(iter(contents.posts))
+                    contents.characters -= _characters(contents.posts.pop(oldest))
             posts |= read
         return posts
 
@@ -80,16 +87,6 @@ class PostCache:
     def originals(self, ids: Sequence[str]) -> Mapping[str, str]:
         """The end of each question's chain of duplicates."""
         return links.originals(ids, self.duplicates_of)
-
-    def _add(self, contents: _Contents, posts: Mapping[str, Post]) -> None:
-        with self._adding:
-            for name, post in posts.items():
-                replaced = contents.posts.pop(name, None)
-                contents.posts[name] = post
-                contents.characters += _characters(post) - _characters(replaced)
-            while contents.characters > self._max_characters:
-                oldest = next(iter(contents.posts))
-                contents.characters -= _characters(contents.posts.pop(oldest))
 
 
 def _characters(post: Post | None) -> int:

@@ -31,7 +31,11 @@ def prepare(engine: Engine, name: str, create: bool = False) -> None:
         if present is None:
             if not create:
                 raise AskonceError(f"{name!r} is not an archive; make one with `askonce import`")
-            _create(engine)
+            with database.writing(engine) as connection:
+                database.lock_for_transaction(connection, "create")
+                if _format(connection) is None:  # else another process has just created it
+                    metadata.create_all(connection)
+                    connection.execute(state.insert(), {"one": 1, "format": FORMAT, "change": 0})
             return
     except DBAPIError as error:
         raise database.unavailable(engine, name, error) from error
@@ -48,14 +52,6 @@ def _format(connection: Connection) -> int | None:
     if not inspect(connection).has_table(state.name):
         return None
     return int(connection.execute(select(state.c.format)).scalar_one())
-
-
-def _create(engine: Engine) -> None:
-    with database.writing(engine) as connection:
-        database.lock_for_transaction(connection, "create")
-        if _format(connection) is None:  # else another process has just created it
-            metadata.create_all(connection)
-            connection.execute(state.insert(), {"one": 1, "format": FORMAT, "change": 0})
 
 
 def _upgrade(engine: Engine, name: str, old: int) -> None:
@@ -75,14 +71,11 @@ def _upgrade(engine: Engine, name: str, old: int) -> None:
                 log.warning("archive %r: format %d is backed up as %s", name, old, backup)
             _migrate(connection, old, task)
     except DBAPIError as error:
-        raise ArchiveUnavailable(f"cannot {task}: {_explain(engine, error)}") from error
+        message = database.reason(engine, error)
+        if "database is locked" in message or "lock timeout" in message:
+            message = "another process is writing to it or upgrading it; try again"
+        raise ArchiveUnavailable(f"cannot {task}: {message}") from error
     log.warning("archive %r: upgraded from format %d to %d", name, old, FORMAT)
-
-
-def _explain(engine: Engine, error: DBAPIError) -> str:
-    message = database.reason(engine, error)
-    busy = "database is locked" in message or "lock timeout" in message
-    return "another process is writing to it or upgrading it; try again" if busy else message
 
 
 def _back_up(archive: Path, old: int, task: str) -> Path:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Select, bindparam, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from sqlalchemy.pool import StaticPool
 
-from askonce.archive import database, links, overview, schema, synced, tables
+from askonce.archive import database, links, overview, schema, tables
 from askonce.archive.desk.decisions import DecisionTable
 from askonce.archive.desk.feedback import FeedbackTable, WeightedLabel, weigh_marks
 from askonce.archive.desk.options import Options
@@ -36,10 +36,14 @@ from askonce.archive.tables import (
 from askonce.archive.writing import (
     CHUNK,
     Written,
+    added_after,
     chunks,
     delete_rows,
+    forget_synced,
+    mark_seen,
     partners,
     read_value,
+    take_unseen,
     write_rows,
     write_value,
 )
@@ -105,7 +109,12 @@ class Archive:
         if isinstance(location, str) and database.is_address(location):
             engine = database.open_address(location)
             name = engine.url.database or "archive"
-            folder = _work_folder(folder or Path(f"{name}.askonce"), name)
+            folder = folder or Path(f"{name}.askonce")
+            if (folder / database.FILE).exists():
+                raise AskonceError(
+                    f"{str(folder)!r} is another archive; name a folder for the indexes and models "
+                    f"of {name!r} with --folder"
+                )
         else:
             if folder is not None:
                 raise AskonceError(
@@ -176,16 +185,16 @@ class Archive:
         with self._writing() as connection:
             written = write_rows(connection, rows)
             added = links.add_links(connection, batch.links)
-            synced.mark_seen(connection, source, rows, batch.number)
+            mark_seen(connection, source, rows, batch.number)
             deleted = delete_rows(connection, batch.deleted)
-            synced.forget(connection, source, [*batch.deleted, *deleted])
+            forget_synced(connection, source, [*batch.deleted, *deleted])
             write_value(connection, positions, source, position)
             return written._replace(links_added=len(added.added)), deleted
 
     def end_sync(self, source: str, number: int, position: Any) -> list[str]:  # noqa: ANN401 - JSON
         """End a pass over a whole source: delete what it no longer has; return the deleted ids."""
         with self._writing() as connection:
-            gone = delete_rows(connection, synced.take_unseen(connection, source, number))
+            gone = delete_rows(connection, take_unseen(connection, source, number))
             write_value(connection, positions, source, position)
             return gone
 
@@ -199,7 +208,7 @@ class Archive:
 
     def added_after(self, number: int, limit: int = 1000) -> list[tuple[int, Post]]:
         """The posts that were added after a row number, oldest first, with their numbers."""
-        rows = self._read(synced.added_after, number, limit)
+        rows = self._read(added_after, number, limit)
         return [(row.number, as_post(row)) for row in rows]
 
     @contextmanager
@@ -400,15 +409,6 @@ def _by_ids(column: Any, columns: tuple[Any, ...]) -> Select[Any]:  # noqa: ANN4
     """Posts by ids; made once, since SQLAlchemy takes longer to build it than to run it."""
     among = column.in_(bindparam("ids", expanding=True))
     return select(*columns).where(among, ~posts.c.deleted)
-
-
-def _work_folder(folder: Path, name: str) -> Path:
-    if (folder / database.FILE).exists():
-        raise AskonceError(
-            f"{str(folder)!r} is another archive; name a folder for the indexes and models of "
-            f"{name!r} with --folder"
-        )
-    return folder
 
 
 def _check_folder(folder: Path, create: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, or_, select, update
 
-from askonce.archive.tables import links, posts, revisions, state
+from askonce.archive.tables import links, posts, revisions, state, synced
 from askonce.errors import AskonceError
 from askonce.types import SOURCE_FIELDS, utc_now
 
@@ -44,20 +44,34 @@ def write_value(connection: Connection, table: Table, name: str, value: Any) -> 
 
 def write_rows(connection: Connection, rows: Mapping[str, dict[str, Any]]) -> Written:
     """Add rows, or replace those with the same ids."""
-    stored = _stored_rows(connection, list(rows))
+    stored: dict[str, Mapping[str, Any]] = {}
+    for chunk in chunks(list(rows)):
+        known = connection.execute(select(posts).where(posts.c.id.in_(chunk))).mappings()
+        stored |= {row["id"]: row for row in known}
     added = [row for name, row in rows.items() if name not in stored]
     changed = [
         row
         for name, row in rows.items()
         if name in stored and any(row[key] != stored[name][key] for key in row)
     ]
-    _check_kinds(changed, stored)
+    for row in changed:
+        before = stored[row["id"]]
+        if before["kind"] != row["kind"] and not before["deleted"]:
+            raise AskonceError(
+                f"post {row['id']!r} is known as {before['kind']}, not {row['kind']}; "
+                "questions and answers need different ids"
+            )
     change = _assign_changes(connection, [*added, *changed])
     _add_revisions(connection, changed, stored)
     if added:
         connection.execute(posts.insert(), added)
     if changed:
-        _replace(connection, changed)
+        names = [name for name in changed[0] if name != "id"]
+        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+        connection.execute(
+            update(posts).where(posts.c.id == bindparam("of")).values(values),
+            [{"of": row["id"], **{f"new_{n}": row[n] for n in names}} for row in changed],
+        )
     return Written(len(added), len(changed), len(rows) - len(added) - len(changed), change)
 
 
@@ -81,14 +95,6 @@ def delete_rows(connection: Connection, ids: Iterable[str]) -> list[str]:
     return list(deleted)
 
 
-def _replace(connection: Connection, changed: Sequence[Mapping[str, Any]]) -> None:
-    names = [name for name in changed[0] if name != "id"]
-    values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-    statement = update(posts).where(posts.c.id == bindparam("of")).values(values)
-    rows = [{"of": row["id"], **{f"new_{name}": row[name] for name in names}} for row in changed]
-    connection.execute(statement, rows)
-
-
 def chunks(ids: list[str]) -> Iterator[list[str]]:
     """As many ids at a time as one statement takes, without those that no post can have."""
     ids = [name for name in ids if name.isprintable()]  # a database refuses half surrogate pairs
@@ -108,24 +114,6 @@ def partners(
             others.setdefault(source, set()).add(target)
             others.setdefault(target, set()).add(source)
     return others
-
-
-def _stored_rows(connection: Connection, ids: list[str]) -> Rows:
-    stored: dict[str, Mapping[str, Any]] = {}
-    for chunk in chunks(ids):
-        rows = connection.execute(select(posts).where(posts.c.id.in_(chunk))).mappings()
-        stored |= {row["id"]: row for row in rows}
-    return stored
-
-
-def _check_kinds(rows: Sequence[Mapping[str, Any]], stored: Rows) -> None:
-    for row in rows:
-        before = stored[row["id"]]
-        if before["kind"] != row["kind"] and not before["deleted"]:
-            raise AskonceError(
-                f"post {row['id']!r} is known as {before['kind']}, not {row['kind']}; "
-                "questions and answers need different ids"
-            )
 
 
 def advance_change(connection: Connection, count: int) -> int:
@@ -154,3 +142,32 @@ def _add_revisions(
             old_texts.append(old | {"change": row["change"], "replaced": now})
     if old_texts:
         connection.execute(revisions.insert(), old_texts)
+
+
+def mark_seen(connection: Connection, source: str, ids: Iterable[str], number: int) -> None:
+    """Note that this pass over a source has delivered these posts."""
+    names = list(dict.fromkeys(ids))
+    forget_synced(connection, source, names)
+    if names:
+        connection.execute(
+            synced.insert(), [{"source": source, "id": name, "seen": number} for name in names]
+        )
+
+
+def take_unseen(connection: Connection, source: str, number: int) -> list[str]:
+    """The posts that earlier passes delivered but this one did not; they are forgotten."""
+    old = (synced.c.source == source) & (synced.c.seen < number)
+    ids = list(connection.execute(select(synced.c.id).where(old)).scalars())
+    connection.execute(synced.delete().where(old))
+    return ids
+
+
+def forget_synced(connection: Connection, source: str, ids: Iterable[str]) -> None:
+    for chunk in chunks(list(ids)):
+        known = (synced.c.source == source) & synced.c.id.in_(chunk)
+        connection.execute(synced.delete().where(known))
+
+
+def added_after(connection: Connection, number: int, limit: int) -> list[Any]:
+    query = select(*posts.c).where(posts.c.number > number, ~posts.c.deleted)
+    return list(connection.execute(query.order_by(posts.c.number).limit(limit)))

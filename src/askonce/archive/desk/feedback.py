@@ -6,9 +6,9 @@ back to a person.
 
 import hmac
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
@@ -106,7 +106,10 @@ def weigh_marks(marks: Iterable[Feedback]) -> tuple[WeightedLabel, ...]:
     grows with the marks that are left, up to 1.
     """
     marks = list(marks)
-    influence = _influence(marks)
+    given = Counter(mark.visitor for mark in marks)
+    sent = Counter(f"address {mark.address}" for mark in marks)
+    influence = {name: min(1.0, VISITOR_CAP / count) for name, count in given.items()}
+    influence |= {name: min(1.0, ADDRESS_CAP / count) for name, count in sent.items()}
     sums: defaultdict[tuple[str, str], float] = defaultdict(float)
     questions: dict[str, str] = {}
     for mark in marks:
@@ -119,14 +122,6 @@ def weigh_marks(marks: Iterable[Feedback]) -> tuple[WeightedLabel, ...]:
         for (key, post), total in sums.items()
         if abs(total) >= MIN_STRENGTH - 1e-9
     )
-
-
-def _influence(marks: Iterable[Feedback]) -> Mapping[str, float]:
-    """How much each mark of a visitor and of an address counts."""
-    given = Counter(mark.visitor for mark in marks)
-    sent = Counter(f"address {mark.address}" for mark in marks)
-    shares = {name: min(1.0, VISITOR_CAP / count) for name, count in given.items()}
-    return shares | {name: min(1.0, ADDRESS_CAP / count) for name, count in sent.items()}
 
 
 @dataclass(frozen=True)
@@ -147,7 +142,9 @@ def by_week(marks: Iterable[Feedback], floor: float) -> list[FeedbackWeek]:
     weeks: defaultdict[str, list[Feedback]] = defaultdict(list)
     for mark in marks:
         if mark.mark != "click":
-            weeks[_monday(mark.given)].append(mark)
+            day = datetime.fromisoformat(mark.given).date()
+            monday = day - timedelta(days=day.weekday())
+            weeks[monday.isoformat()].append(mark)
     return [_week(week, weeks[week], floor) for week in sorted(weeks)]
 
 
@@ -164,8 +161,3 @@ def _week(week: str, marks: list[Feedback], floor: float) -> FeedbackWeek:
         sum(ranks) / len(ranks) if ranks else None,
         sum((mark.probability or 0.0) >= floor for mark in wrong),
     )
-
-
-def _monday(given: str) -> str:
-    day = datetime.fromisoformat(given).date()
-    return day.fromordinal(day.toordinal() - day.weekday()).isoformat()
