@@ -1,6 +1,6 @@
 import pytest
 
-from askonce.data.benchmarks.near_copies import near_copies
+from askonce.data.benchmarks.semeval import near_copies
 
 THREAD = "Which bank gives personal loans to expatriates earning five thousand monthly?"
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from askonce.data.benchmarks import load_dataset
-from askonce.data.benchmarks.near_copies import near_copies
-from askonce.data.benchmarks.semeval import clean
+from askonce.data.benchmarks.semeval import clean, near_copies
 from askonce.errors import AskonceError, DataError
 
 XML = "SemEval2016-Task3-CQA-QL-{}.xml"

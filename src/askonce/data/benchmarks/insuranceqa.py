@@ -102,23 +102,19 @@ def read_v1(folder: Path) -> Dataset:
     folder = descend(descend(folder, "insuranceqa_v1"), "V1")
     decode = _decoder(need(folder, "vocabulary"))
     answers = _read_answers(need(folder, "answers.label.token_idx"), decode)
-    train = need(folder, "question.train.token_idx.label")
-    splits = {"train": tuple(_v1_train(train, decode, answers))}
+    paths = {"train": need(folder, "question.train.token_idx.label")}
     for split in ("dev", "test1", "test2"):
-        path = need(folder, f"question.{split}.label.token_idx.pool")
-        splits[split] = tuple(_v1_pools(path, split, decode, answers))
+        paths[split] = need(folder, f"question.{split}.label.token_idx.pool")
+    splits = {split: tuple(_v1_pools(paths[split], split, decode, answers)) for split in paths}
     corpus = tuple(answers.values())
     return Dataset("insuranceqa-v1", splits, test="test1", tokeniser="whitespace", corpus=corpus)
 
 
-def _v1_train(path: Path, decode: Decoder, answers: dict[str, Post]) -> Iterator[Pool]:
-    for number, (text, correct) in rows(path, 2):
-        query = Post(f"train-{number - 1}", title=decode(path, number, text))
-        yield searched_pool(query, correct.split(), correct.split(), answers, (path, number))
-
-
 def _v1_pools(path: Path, split: str, decode: Decoder, answers: dict[str, Post]) -> Iterator[Pool]:
-    for number, (correct, text, retrieved) in rows(path, 3):
+    training = split == "train"
+    for number, fields in rows(path, 2 if training else 3):
+        text, correct = fields if training else (fields[1], fields[0])
+        retrieved = fields[-1]  # of a training pool, the correct answers
         query = Post(f"{split}-{number - 1}", title=decode(path, number, text))
         yield searched_pool(query, retrieved.split(), correct.split(), answers, (path, number))
 

@@ -3,16 +3,19 @@
 Subtask A ranks the comments of a forum question; subtask B ranks old questions for a new one.
 """
 
-from collections.abc import Callable, Mapping, Set
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import pairwise
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from askonce.data.benchmarks import DATASETS
-from askonce.data.benchmarks.near_copies import near_copies
 from askonce.data.benchmarks.pools import PoolBuilder
 from askonce.data.formats.xml import attribute, child, child_text, line_of, parse_xml
 from askonce.errors import AskonceError, DataError
 from askonce.files import descend, find, rows
+from askonce.text.stopwords import STOPWORDS
 from askonce.types import Dataset, Pool, Post
 
 _OFFICIAL = "SemEval2016-Task3-CQA-QL-{}.xml"
@@ -240,3 +243,39 @@ def _label(path: Path, line: int, label: str, labels: Mapping[str, int]) -> int:
     if label not in labels:
         raise DataError(path, " or ".join(labels), label, line)
     return labels[label]
+
+
+SHARE, LEAST = 0.5, 2  # of the shorter text's word pairs that both texts have
+STEM = 4  # letters that identify the forms of a word
+_WORD = re.compile(r"[a-z]{4,}")  # shorter ones are mostly forms of be, have and do
+
+WordPairs = set[tuple[str, str]]
+
+
+def near_copies(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
+    """Whether each text is a near copy of any of the others: lemmatised, shortened, or signed.
+
+    Data that was released twice, in two forms, must not be in both training and test.
+    """
+    others = [_pairs(text) for text in of]
+    having: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for index, pairs in enumerate(others):
+        for pair in pairs:
+            having[pair].append(index)
+    copies = []
+    for text in texts:
+        own = _pairs(text)
+        shared = Counter(index for pair in own for index in having.get(pair, ()))
+        copies.append(
+            any(
+                count >= LEAST and count >= SHARE * min(len(own), len(others[index]))
+                for index, count in shared.items()
+            )
+        )
+    return copies
+
+
+def _pairs(text: str) -> WordPairs:
+    """Neighbouring content words."""
+    stems = [word[:STEM] for word in _WORD.findall(text.lower()) if word not in STOPWORDS]
+    return set(pairwise(stems))

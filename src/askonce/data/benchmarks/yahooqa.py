@@ -65,7 +65,12 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def _load(path: Path) -> object:
-    raw = _content(path)
+    try:
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(path, "a whole gzip file", str(error)) from None
+    if not raw:
+        raise DataError(path, "a pickle", "an empty file")
     try:
         try:
             return _PlainUnpickler(raw, path, "utf-8").load()
@@ -84,16 +89,6 @@ def _load(path: Path) -> object:
         ValueError,
     ) as error:
         raise DataError(path, "a whole pickle file", str(error)) from None
-
-
-def _content(path: Path) -> bytes:
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(path, "a whole gzip file", str(error)) from None
-    if not raw:
-        raise DataError(path, "a pickle", "an empty file")
-    return raw
 
 
 def _split(path: Path, data: dict[object, object], names: tuple[str, ...]) -> dict[object, object]:

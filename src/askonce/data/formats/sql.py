@@ -92,8 +92,10 @@ def _row(
     start = next(n for n, t in enumerate(statement) if t.text.upper() == "VALUES")
     head, row = statement[: start + 1], statement[start + 1 :]
     del statement[start + 1 :]
-    table, names = _head(head)
-    names = names or columns.get(table, [])
+    # INSERT INTO table (columns) VALUES
+    words = [token.text for token in head[:-1] if token.text.upper() not in _KEYWORDS]
+    table = _name(words[0]) if words else ""
+    names = [_name(word) for word in words[1:] if word not in "(),"] or columns.get(table, [])
     line = row[0].line if row else head[0].line
     values = _values(row)
     if len(values) != len(names):
@@ -101,13 +103,6 @@ def _row(
         yield DataError(stream.name, expected, f"{len(values)} values", line)
     else:
         yield table, Record(stream.name, line, dict(zip(names, values, strict=True)))
-
-
-def _head(head: list[_Token]) -> tuple[str, list[str]]:
-    """Table and columns of ``INSERT INTO table (columns) VALUES``."""
-    words = [token.text for token in head[:-1] if token.text.upper() not in _KEYWORDS]
-    table = _name(words[0]) if words else ""
-    return table, [_name(word) for word in words[1:] if word not in "(),"]
 
 
 _KEYWORDS = ("INSERT", "REPLACE", "INTO", "IGNORE", "DELAYED")

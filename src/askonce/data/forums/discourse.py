@@ -78,11 +78,17 @@ class _Topic:
 
     def post(self, post: formats.Record, code: bool) -> list[Post]:
         values = post.values
-        if not self._is_public(values):
+        archetype = values.get("topic_archetype") or self.values.get("archetype")
+        is_gone = values.get("hidden") or values.get("deleted_at") or values.get("user_deleted")
+        is_regular = values.get("post_type", 1) in _REGULAR
+        if is_gone or not is_regular or archetype == "private_message":
             return []
         topic, number = self.numbers(post)
         body, html = _text(post, code)
         is_question = number == 1
+        solution = self.values.get("accepted_answer")
+        marked = isinstance(solution, dict) and solution.get("post_number") == number
+        is_accepted = marked or values.get("accepted_answer") is True
         title = str(self.values.get("title") or values.get("topic_title") or "")
         username = values.get("username") or self._user(values).get("username")
         return [
@@ -93,7 +99,7 @@ class _Topic:
                 kind="question" if is_question else "answer",
                 parent=None if is_question else topic,
                 score=_votes(values),
-                accepted=not is_question and self._is_accepted(values, number),
+                accepted=not is_question and is_accepted,
                 tags=names_of(self.values.get("tags")) if is_question else (),
                 created=iso_date(values.get("created_at")),
                 html=html,
@@ -115,19 +121,8 @@ class _Topic:
             raise post.error("'post_number'", "nothing")
         return formats.Record(post.path, None, values).name("topic"), number
 
-    def _is_public(self, post: Mapping[str, Any]) -> bool:
-        archetype = post.get("topic_archetype") or self.values.get("archetype")
-        is_gone = post.get("hidden") or post.get("deleted_at") or post.get("user_deleted")
-        is_regular = post.get("post_type", 1) in _REGULAR
-        return is_regular and not is_gone and archetype != "private_message"
-
     def _user(self, post: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.users.get(str(post.get("user_id")), {})
-
-    def _is_accepted(self, post: Mapping[str, Any], number: int) -> bool:
-        solution = self.values.get("accepted_answer")
-        marked = isinstance(solution, dict) and solution.get("post_number") == number
-        return marked or post.get("accepted_answer") is True
 
 
 def _text(post: formats.Record, code: bool) -> tuple[str, str]:

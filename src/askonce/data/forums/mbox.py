@@ -207,11 +207,12 @@ def _mail(message: Message) -> _Mail:
         raise ValueError("no Message-ID")
     above = _ID.findall(str(message.get("References", "")))
     above += [n for n in _ID.findall(str(message.get("In-Reply-To", ""))) if n not in above][:1]
+    name, address = parseaddr(_header(message, "From").replace(" at ", "@"))
     return _Mail(
         id=own[1][:200],
         above=above,
         subject=_header(message, "Subject"),
-        author=_author(message),
+        author=display_name(_VIA.sub("", name)) or display_name(address.partition("@")[0]),
         created=_date(message),
         url=web_address(_header(message, "Archived-At").strip("<> ")),
         site=display_name(_header(message, "List-Id").rpartition("<")[2].strip("<> ")),
@@ -224,11 +225,6 @@ def _header(message: Message, name: str) -> str:
     with suppress(*_ERRORS):  # then it stays as it is written
         value = str(make_header(decode_header(value)))
     return " ".join(value.encode("utf-8", "replace").decode().split())
-
-
-def _author(message: Message) -> str | None:
-    name, address = parseaddr(_header(message, "From").replace(" at ", "@"))
-    return display_name(_VIA.sub("", name)) or display_name(address.partition("@")[0])
 
 
 def _date(message: Message) -> str | None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import unescape
 
-from askonce.data import formats
 from askonce.data.formats.sources import display_name, web_address
 from askonce.data.formats.sql import SqlRow
 from askonce.data.forums import IMPORTERS, Imported, Source, converted_dump, host_of, iso_date
@@ -57,33 +56,32 @@ def _posts(known: _Known, source: Source, row: SqlRow) -> list[Post]:
     number, topic = record.text("post_id"), record.text("topic_id")
     if topic not in known.first:
         raise record.error(f"topic {topic} in the dump", "none")
+    seconds = str(values.get("post_time") or "0")
+    if not seconds.isdigit():
+        raise record.error("'post_time': seconds since 1970", seconds)
     is_question = known.first[topic] == number
     site = source.address
     user = values.get("poster_id")
     guest = display_name(values.get("post_username"))  # their posts are of one account
     name = display_name(known.names.get(str(user)))
     shown = f"t={topic}" if is_question else f"p={number}#p{number}"
+    # BBCode of 3.0, or the XML of later versions
+    text = _UNSEEN.sub("", _without_quotes(str(values["post_text"])))
     profile = f"{site}/memberlist.php?mode=viewprofile&u={user}"
     return [
         Post(
             id=f"t{topic}" if is_question else f"p{number}",
             title=known.titles[topic] if is_question else "",
-            body=_text(str(values["post_text"]), source.code),
+            body=html_to_text(_BBCODE.sub("", text).replace("\n", "<br>"), source.code),
             kind="question" if is_question else "answer",
             parent=None if is_question else f"t{topic}",
-            created=iso_date(_seconds(record)),
+            created=iso_date(int(seconds)),
             url=f"{site}/viewtopic.php?{shown}" if site else None,
             author=guest or name,
             author_url=web_address(profile) if site and name and not guest else None,
             site=host_of(site),
         )
     ]
-
-
-def _text(text: str, code: bool) -> str:
-    """The words of a post: BBCode of 3.0, or the XML of later versions."""
-    text = _UNSEEN.sub("", _without_quotes(text))
-    return html_to_text(_BBCODE.sub("", text).replace("\n", "<br>"), code)
 
 
 def _without_quotes(text: str) -> str:
@@ -99,10 +97,3 @@ def _without_quotes(text: str) -> str:
                 parts.append(text[start:opened])
                 start = mark.end()
     return "\n".join([*parts, text[start:]])
-
-
-def _seconds(row: formats.Record) -> int:
-    value = row.values.get("post_time") or "0"
-    if not str(value).isdigit():
-        raise row.error("'post_time': seconds since 1970", value)
-    return int(value)
