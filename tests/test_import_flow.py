@@ -160,7 +160,7 @@ FLOW = {
         shards
         encoding ray_encoding""",
     "server": """
-        batching guard listening openapi_tables page_files search_log
+        batching guard listening openapi_tables search_log
         metrics schemas
         errors service
         agents middleware protocol routes
@@ -168,14 +168,13 @@ FLOW = {
         several""",
     "server/guard": """
         lanes limits logs rates
-        origins
         keys
         connections hosts""",
     "server/schemas": """
         ask models posts requests
         feedback moderation options several""",
     "server/several": """
-        joining members
+        members
         routes
         app""",
     "server/routes": "ask feedback health hooks models moderation options page posts",

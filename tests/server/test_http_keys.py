@@ -8,8 +8,7 @@ from fastapi import Request
 from askonce.engine import Engine
 from askonce.errors import AskonceError, ConfigError
 from askonce.server import Keys, ServerSettings
-from askonce.server.guard.keys import MIN_KEY, is_loopback, read_keys
-from askonce.server.guard.origins import origin_of
+from askonce.server.guard.keys import MIN_KEY, is_loopback, origin_of, read_keys
 from askonce.server.guard.rates import Rates
 
 WRITE, READ = "write-key-0123456789", "read-key-0123456789"

@@ -16,8 +16,8 @@ from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.guard.keys import read_keys
 from askonce.server.service import ServerSettings, Service
 from askonce.server.several.app import create_several_app
-from askonce.server.several.joining import join_by_rank, join_similar
 from askonce.server.several.members import Member, named
+from askonce.server.several.routes import join_by_rank, join_similar
 from askonce.types import Post
 from tests.server.conftest import running_app, until
 

@@ -121,6 +121,8 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service
+        from mcp.server.transport_security import TransportSecuritySettings
+
         service.admit(Request(scope), "read")
         async with service.bulk.slot():
             server = create_mcp(service.engine)
@@ -128,14 +130,9 @@ class McpEndpoint:
                 stateless_http=True,
                 json_response=True,
                 max_request_body_size=service.settings.body_bytes,
-                transport_security=_host_is_checked(),
+                # HostCheck does it
+                transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             )
             async with server.session_manager.run():
                 own = {**scope, "path": "/mcp", "raw_path": b"/mcp", "root_path": ""}
                 await app(own, receive, send)
-
-
-def _host_is_checked() -> Any:  # noqa: ANN401 - a type of the extra
-    from mcp.server.transport_security import TransportSecuritySettings
-
-    return TransportSecuritySettings(enable_dns_rebinding_protection=False)  # HostCheck does it

@@ -8,6 +8,7 @@ from fastapi import Depends, FastAPI, params
 from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
+from starlette.types import Lifespan
 
 from askonce import __version__
 from askonce.engine import Engine
@@ -43,17 +44,7 @@ def app_of(service: Service) -> FastAPI:
         await service.stop()
         service.close()
 
-    app = FastAPI(
-        title="Askonce",
-        description=DESCRIPTION,
-        version=__version__,
-        openapi_url=None,  # written once, see ``add_files``
-        docs_url=None,  # FastAPI's pages load scripts from another site
-        redoc_url=None,
-        redirect_slashes=False,
-        lifespan=lifespan,
-    )
-    add_error_handlers(app)
+    app = bare_app(DESCRIPTION, lifespan)
     keys = service.settings.keys
     asking = (ask_routes, context_routes, read_routes)
     for routes in (*asking, model_routes, feedback_routes, option_routes):
@@ -78,6 +69,22 @@ def app_of(service: Service) -> FastAPI:
     images = service.settings.image_hosts
     # the last one is the outermost
     app.add_middleware(Observed, metrics=service.metrics, framed_by=origins, image_hosts=images)
+    return app
+
+
+def bare_app(description: str, lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """An application without routes, whose errors are JSON."""
+    app = FastAPI(
+        title="Askonce",
+        description=description,
+        version=__version__,
+        openapi_url=None,  # written once, see ``add_files``
+        docs_url=None,  # FastAPI's pages load scripts from another site
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    add_error_handlers(app)
     return app
 
 

@@ -84,7 +84,10 @@ class Batcher(Generic[Key, Result]):
             if worker is None and self._running >= self._threads:
                 return
             waiting = self._waiting.pop(key)
-            batch = [waiting.popleft() for _ in range(min(len(waiting), self._largest_batch()))]
+            # as many as the share of one place; at least one, whose request may be cancelled
+            share = ceil(self._under_way / (self._threads + self._count_workers()))
+            size = max(1, min(self._max_batch, share))
+            batch = [waiting.popleft() for _ in range(min(len(waiting), size))]
             if waiting:
                 self._waiting[key] = waiting  # behind the other keys
             self._on_batch(len(batch))
@@ -94,11 +97,6 @@ class Batcher(Generic[Key, Result]):
                 task = asyncio.create_task(self._run_elsewhere(worker, key, batch))
                 self._elsewhere.add(task)
                 task.add_done_callback(self._elsewhere.discard)
-
-    def _largest_batch(self) -> int:
-        """As many as the share of one place; at least one, whose request may be cancelled."""
-        places = self._threads + self._count_workers()
-        return max(1, min(self._max_batch, ceil(self._under_way / places)))
 
     def _run_here(self, key: Key, batch: list[Pending[Result]]) -> None:
         self._running += 1

@@ -1,7 +1,6 @@
 """Open the listening socket, or say in one line why not."""
 
 import socket
-from typing import Any
 
 from askonce.errors import AskonceError
 
@@ -16,23 +15,20 @@ def listen(host: str, port: int) -> socket.socket:
         (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )
-        return _listening(socket.socket(family, kind, protocol), address)
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+        return listener
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise AskonceError(
             f"cannot listen on {host} port {port}: {reason}; choose another with --port"
         ) from None
-
-
-def _listening(listener: socket.socket, address: tuple[Any, ...]) -> socket.socket:
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 def address_of(listener: socket.socket) -> str:

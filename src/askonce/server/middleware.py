@@ -122,12 +122,9 @@ def _headers(framed_by: Sequence[str], image_hosts: Sequence[str]) -> dict[str, 
 
 
 def _unexpected(error: Exception) -> ASGIApp:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = [type(error).__name__, *(f"{frame.filename}:{frame.lineno}" for frame in frames)]
     # the same number for the same fault, which is logged once a minute
-    number = sha256("".join(_where(error)).encode()).hexdigest()[:12]
+    number = sha256("".join(where).encode()).hexdigest()[:12]
     log.error("error " + number, exc_info=error)
     return error_response(500, f"unexpected error; look in the server log for {number}")
-
-
-def _where(error: Exception) -> list[str]:
-    frames = traceback.extract_tb(error.__traceback__)
-    return [type(error).__name__, *(f"{frame.filename}:{frame.lineno}" for frame in frames)]

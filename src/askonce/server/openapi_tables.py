@@ -27,7 +27,12 @@ def operations(openapi: Schema) -> Iterator[Schema]:
                 for status, response in operation["responses"].items()
                 if status.startswith("2")
             ]
-            tables = [("Parameters", _parameters(operation.get("parameters", ()), schemas))]
+            parameters = [
+                _field(one["name"], one["schema"], one.get("required", False))
+                | {"description": one.get("description", "")}
+                for one in operation.get("parameters", ())
+            ]
+            tables = [("Parameters", parameters)]
             tables += [(title, _body_fields(body, schemas)) for title, body in bodies]
             examples = [(title, _example(body, schemas)) for title, body in bodies]
             yield operation | {
@@ -39,14 +44,6 @@ def operations(openapi: Schema) -> Iterator[Schema]:
             }
 
 
-def _parameters(parameters: Any, schemas: Schema) -> list[Schema]:  # noqa: ANN401 - JSON
-    return [
-        _field(one["name"], one["schema"], one.get("required", False), schemas)
-        | {"description": one.get("description", "")}
-        for one in parameters
-    ]
-
-
 def _body_fields(body: Schema, schemas: Schema) -> list[Schema]:
     for content in body.get("content", {}).values():
         schema = content.get("schema", {})
@@ -55,13 +52,13 @@ def _body_fields(body: Schema, schemas: Schema) -> list[Schema]:
             required = record.get("required", ())
             if record.get("properties"):
                 return [
-                    _field(name, field, name in required, schemas)
+                    _field(name, field, name in required)
                     for name, field in record["properties"].items()
                 ]
     return []
 
 
-def _field(name: str, schema: Schema, required: bool, schemas: Schema) -> Schema:
+def _field(name: str, schema: Schema, required: bool) -> Schema:
     limits = [text.format(f"{value:,}") for value, text in _limits(schema)]
     return {
         "name": name,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 from anyio import to_thread
@@ -13,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from askonce.engine import Engine
 from askonce.engine.workers.asking import AskOptions, FoundHits, ask, find
-from askonce.engine.workers.pool import WorkerPool, WorkerProcess
+from askonce.engine.workers.pool import WorkerPool
 from askonce.server.batching import Batcher, Elsewhere
 from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.guard.keys import Keys, Scope
@@ -174,10 +173,6 @@ class Service:
     def _find_worker(self, batch: Batch) -> Elsewhere[Batch, Any] | None:
         workers = self.workers
         worker = workers.take() if workers is not None and batch.encoded else None
-        return partial(self._ask_worker, workers, worker) if workers and worker else None
-
-    @staticmethod
-    async def _ask_worker(
-        workers: WorkerPool, worker: WorkerProcess, batch: Batch, questions: Sequence[str]
-    ) -> Sequence[Any] | None:
-        return await workers.ask(worker, batch.options, questions)
+        if workers is None or worker is None:
+            return None
+        return lambda batch, questions: workers.ask(worker, batch.options, questions)

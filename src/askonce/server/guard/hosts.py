@@ -7,10 +7,10 @@ the server answers, unless the server looks at the name in the request.
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from askonce.server.guard.keys import is_loopback
+from askonce.server.guard.rates import parse_address
 
 ANY = "*"
 
@@ -39,16 +39,9 @@ class AllowedHosts:
             name = _canonical(urlsplit(f"//{header}").hostname or "")
         except ValueError:
             return False
-        return is_loopback(name) or name in self.names or (self.addresses and _is_address(name))
+        is_address = self.addresses and parse_address(name) is not None
+        return is_loopback(name) or name in self.names or is_address
 
 
 def _canonical(name: str) -> str:
     return name.strip("[]").rstrip(".").lower()
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True

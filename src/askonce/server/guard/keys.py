@@ -6,22 +6,53 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
 
-from askonce.errors import AskonceError, DataError
-from askonce.server.guard.origins import ORIGIN_RATE, OriginKey, origin_of
-from askonce.server.guard.rates import Rates
+from askonce.errors import AskonceError, ConfigError, DataError
+from askonce.server.guard.rates import Rates, parse_address
 
 Scope = Literal["read", "write"]
 
 WRITE_KEY, READ_KEY = "ASKONCE_API_KEY", "ASKONCE_READ_KEY"  # environment variables
 MIN_KEY = 16  # characters
 _RATE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
+
+
+ORIGIN_RATE = 5.0  # requests per second and client with the key of an origin, unless it says more
+
+
+@dataclass(frozen=True)
+class OriginKey:
+    """A read key for the pages of one origin, with a rate of its own."""
+
+    origin: str
+    digest: bytes = field(repr=False)
+    rates: Rates = field(repr=False, compare=False)
+
+    def check(self, request: Request) -> None:
+        """Refuse another origin's use of the key, and a client that exceeds its rate."""
+        if request.headers.get("origin") != self.origin:
+            raise HTTPException(403, f"this API key is for pages of {self.origin} only")
+        self.rates.check(request.client.host if request.client else "")
+
+
+def origin_of(text: str) -> str:
+    """An origin as browsers send it: scheme, host and port, without a path."""
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.path in ("", "/")
+        origin = f"{parts.scheme}://{parts.netloc.lower()}"
+        _ = parts.port
+    except ValueError:
+        valid, origin = False, ""
+    if not valid or parts.query or parts.fragment or "@" in origin:
+        raise ConfigError(f"{text!r} is not an origin; expected one such as https://forum.example")
+    default = {"http": ":80", "https": ":443"}[parts.scheme]
+    return origin.removesuffix(default)
 
 
 @dataclass(frozen=True)
@@ -40,9 +71,7 @@ class Keys:
 
     def check(self, request: Request, scope: Scope) -> None:
         """Raise 401 or 403 unless the request may use this scope."""
-        if scope == "read" and self._has_key_of_origin(request):
-            return
-        if scope == "read" and not self.read:
+        if scope == "read" and (self._has_key_of_origin(request) or not self.read):
             return
         if scope == "write" and not self.write:
             self._check_open_write(request)
@@ -79,7 +108,8 @@ class Keys:
     def _check_open_write(self, request: Request) -> None:
         if not self.open_writes:
             raise HTTPException(403, f"writes are disabled; set {WRITE_KEY} and restart the server")
-        if not _same_site(request):
+        origin = request.headers.get("origin")  # None: it comes from no browser
+        if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
             raise HTTPException(403, "writes from pages of other sites require an API key")
 
 
@@ -105,12 +135,8 @@ def read_keys(environment: Mapping[str, str], file: Path | None = None) -> Keys:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach this host name or address."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    address = parse_address(host.strip("[]"))
+    return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def _lines(path: Path) -> Iterable[list[str]]:
@@ -155,9 +181,3 @@ def _key_of(request: Request) -> str | None:
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
     return request.headers.get("x-api-key")
-
-
-def _same_site(request: Request) -> bool:
-    """Whether the request comes from our own page, or not from a browser at all."""
-    origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")

@@ -4,7 +4,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from fastapi import HTTPException
 
@@ -38,10 +38,13 @@ class Rates:
 
 def client_of(address: str) -> str:
     """An IPv6 client can use any address of its /64 network, so the network is the client."""
+    parsed = parse_address(address)
+    return str(int(parsed) >> 64) if isinstance(parsed, IPv6Address) else address
+
+
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """The IP address of a text; None if it is a name."""
     try:
-        parsed = ip_address(address)
+        return ip_address(text)
     except ValueError:
-        return address
-    if isinstance(parsed, IPv6Address):
-        return str(int(parsed) >> 64)
-    return address
+        return None

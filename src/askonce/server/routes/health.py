@@ -17,8 +17,7 @@ _NOT_READY: Responses = {503: {"model": Status | Error, "description": "Not read
 METRICS: Responses = {200: {"content": {"text/plain": {"example": "askonce_ready 1.0\n"}}}}
 
 
-def health_routes(service: Service) -> APIRouter:
-    """Liveness, readiness and metrics. They never queue behind other requests."""
+def health_router() -> APIRouter:
     router = APIRouter(tags=["health"])
 
     @router.head("/healthz", include_in_schema=False)
@@ -26,6 +25,13 @@ def health_routes(service: Service) -> APIRouter:
     async def healthz() -> Health:
         """Always 200 while the process runs."""
         return Health()
+
+    return router
+
+
+def health_routes(service: Service) -> APIRouter:
+    """Liveness, readiness and metrics. They never queue behind other requests."""
+    router = health_router()
 
     @router.head("/readyz", include_in_schema=False)
     @router.get("/readyz", summary="Readiness", responses=_NOT_READY)

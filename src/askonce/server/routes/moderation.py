@@ -1,6 +1,6 @@
 """Routes for moderators: links between questions, proposals, decisions and undoing them."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
@@ -55,7 +55,10 @@ def moderation_routes(service: Service) -> APIRouter:
     @router.post("/api/links", status_code=201, summary="Link two questions")
     async def link(body: LinkBody) -> LinkResponse:
         """Mark a question as a duplicate of another, or as related to it."""
-        _need_questions(engine, body)
+        kinds = engine.archive.kinds([body.source, body.target])
+        for name in (body.source, body.target):
+            if kinds.get(name) != "question":
+                raise HTTPException(404, f"no question {name[:100]!r}")
         written = await service.run(engine.write, [], [_link(body)])
         return LinkResponse(changed=bool(written.links_added), change=written.change)
 
@@ -97,7 +100,13 @@ def _desk(engine: Engine, limit: int, least: float) -> Desk:
 
 def _records(engine: Engine, decisions: Sequence[Decision]) -> list[DecisionRecord]:
     """Decisions with the titles of what they are about."""
-    titles = _titles(engine, {name for one in decisions for name in (one.source, one.target)})
+    names = {name for one in decisions for name in (one.source, one.target)}
+    posts = engine.archive.posts(sorted(names), html=False)
+    parents = engine.archive.titles(sorted({post.parent for post in posts.values() if post.parent}))
+    titles = {  # of an answer, that of its question
+        name: post.title or parents.get(post.parent or "") or excerpt(post.body)
+        for name, post in posts.items()
+    }
     return [
         DecisionRecord(
             number=one.number,
@@ -113,22 +122,5 @@ def _records(engine: Engine, decisions: Sequence[Decision]) -> list[DecisionReco
     ]
 
 
-def _titles(engine: Engine, names: Set[str]) -> dict[str, str]:
-    """The title of each post; of an answer, that of its question."""
-    posts = engine.archive.posts(sorted(names), html=False)
-    parents = engine.archive.titles(sorted({post.parent for post in posts.values() if post.parent}))
-    return {
-        name: post.title or parents.get(post.parent or "") or excerpt(post.body)
-        for name, post in posts.items()
-    }
-
-
 def _link(body: LinkBody) -> Link:
     return Link(body.source, body.target, body.kind)
-
-
-def _need_questions(engine: Engine, body: LinkBody) -> None:
-    kinds = engine.archive.kinds([body.source, body.target])
-    for name in (body.source, body.target):
-        if kinds.get(name) != "question":
-            raise HTTPException(404, f"no question {name[:100]!r}")

@@ -9,9 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from askonce import __version__
-from askonce.server.app import app_of
-from askonce.server.errors import add_error_handlers
+from askonce.server.app import app_of, bare_app
 from askonce.server.guard.hosts import AllowedHosts
 from askonce.server.metrics import Metrics
 from askonce.server.middleware import HostCheck, Observed
@@ -62,16 +60,7 @@ class _Served:
 
 
 def _common_app(members: dict[str, Member], hosts: AllowedHosts) -> FastAPI:
-    app = FastAPI(
-        title="Askonce",
-        description=DESCRIPTION,
-        version=__version__,
-        openapi_url=None,  # written once, see ``add_files``
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-    add_error_handlers(app)
+    app = bare_app(DESCRIPTION)
     metrics = Metrics()
     app.include_router(search_routes(members))
     app.include_router(health_routes(members, metrics))

@@ -68,7 +68,9 @@ def named(words: Sequence[str]) -> dict[str, str]:
     """
     archives: dict[str, str] = {}
     for word in words:
-        name, location = _name_and_location(word)
+        name, equals, location = word.partition("=")
+        if not equals or not NAME.fullmatch(name) or Path(word).exists():
+            name, location = name_of(word), word
         advice = f"choose another with NAME={location}"
         if len(words) == 1:
             return {name: location}
@@ -82,10 +84,3 @@ def named(words: Sequence[str]) -> dict[str, str]:
             raise AskonceError(f"two archives have the name {name!r}; {advice}")
         archives[name] = location
     return archives
-
-
-def _name_and_location(word: str) -> tuple[str, str]:
-    name, equals, location = word.partition("=")
-    if equals and NAME.fullmatch(name) and not Path(word).exists():
-        return name, location
-    return name_of(word), word

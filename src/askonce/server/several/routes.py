@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from anyio import to_thread
 from fastapi import APIRouter, HTTPException, Query, Request, Response
@@ -18,11 +18,9 @@ from askonce.server.errors import RESPONSES
 from askonce.server.guard.lanes import RETRY
 from askonce.server.metrics import LabelledMetrics, Metrics, UnservedArchive
 from askonce.server.routes.ask import Count, Question, elapsed_ms, required
-from askonce.server.routes.health import METRICS, PROMETHEUS
+from askonce.server.routes.health import METRICS, PROMETHEUS, health_router
 from askonce.server.routes.page import render
-from askonce.server.schemas.models import Health
 from askonce.server.schemas.several import FoundAnswer, FoundQuestion, Readiness, SearchResponse
-from askonce.server.several.joining import join_by_rank, join_similar
 from askonce.server.several.members import Member, readable
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
@@ -52,7 +50,11 @@ def search_routes(members: Members) -> APIRouter:
     ) -> SearchResponse:
         """Similar questions and answers of the archives that the API key may read."""
         started, question = time.perf_counter(), required(q)
-        asked = readable(_chosen(members, archive), request)
+        unknown = next((name for name in archive if name not in members), None)
+        if unknown is not None:
+            known = ", ".join(members)
+            raise HTTPException(404, f"no archive {shorten(unknown)}; this server has {known}")
+        asked = readable([members[name] for name in dict.fromkeys(archive or members)], request)
         hits, failed = await _ask_all(asked, question, k)
         similar, joined_by = join_similar({name: own.similar for name, own in hits.items()}, k)
         answers = join_by_rank({name: own.answers for name, own in hits.items()}, k)
@@ -71,16 +73,10 @@ def search_routes(members: Members) -> APIRouter:
 
 def health_routes(members: Members, own: Metrics) -> APIRouter:
     """Liveness, readiness and metrics of the server as a whole; each archive has its own too."""
-    router = APIRouter(tags=["health"])
+    router = health_router()
     not_ready: dict[int | str, dict[str, Any]] = {
         503: {"model": Readiness, "description": "Not ready"}
     }
-
-    @router.head("/healthz", include_in_schema=False)
-    @router.get("/healthz", summary="Liveness")
-    async def healthz() -> Health:
-        """Always 200 while the process runs."""
-        return Health()
 
     @router.head("/readyz", include_in_schema=False)
     @router.get("/readyz", summary="Readiness", responses=not_ready)
@@ -134,14 +130,6 @@ def _one(members: Members, name: str) -> Member:
     return members[name]
 
 
-def _chosen(members: Members, names: list[str]) -> list[Member]:
-    unknown = next((name for name in names if name not in members), None)
-    if unknown is not None:
-        known = ", ".join(members)
-        raise HTTPException(404, f"no archive {shorten(unknown)}; this server has {known}")
-    return [members[name] for name in dict.fromkeys(names)] or list(members.values())
-
-
 async def _ask_all(
     asked: list[Member], question: str, k: int
 ) -> tuple[dict[str, Hits], dict[str, str]]:
@@ -183,3 +171,42 @@ def _readiness(members: Members) -> Readiness:
     ready = bool(known) and all(status.ready for status in known.values())
     failed = [name for name, status in states.items() if status is None]
     return Readiness(ready=ready, archives=known, failed=failed)
+
+
+AnyHit = TypeVar("AnyHit")
+JoinedBy = Literal["probability", "rank"]
+
+
+def join_similar(
+    similar: Mapping[str, Sequence[SimilarQuestion]], k: int
+) -> tuple[list[tuple[str, SimilarQuestion]], JoinedBy]:
+    """The best questions of all archives with the names of theirs, and how they were compared.
+
+    Calibrated probabilities mean the same in every archive. Scores do not, so without a
+    probability for each hit the ranks decide.
+    """
+    hits = [hit for own in similar.values() for hit in own]
+    if any(hit.duplicate_probability is None for hit in hits):
+        return join_by_rank(similar, k), "rank"
+    return _join(similar, k, lambda hit: -(hit.duplicate_probability or 0.0)), "probability"
+
+
+def join_by_rank(hits: Mapping[str, Sequence[AnyHit]], k: int) -> list[tuple[str, AnyHit]]:
+    """The first of each archive, then the second of each, and so on: the order of reciprocal ranks.
+
+    Archives share no posts, so a sum of reciprocal ranks has one term, which falls with the rank.
+    """
+    return _join(hits, k, lambda hit: 0.0)
+
+
+def _join(
+    hits: Mapping[str, Sequence[AnyHit]], k: int, key: Callable[[AnyHit], float]
+) -> list[tuple[str, AnyHit]]:
+    """Pinned hits first, then by the key, then by rank, then in the order of the archives."""
+    ranked = [
+        (not getattr(hit, "pinned", False), key(hit), rank, order, name, hit)
+        for order, (name, own) in enumerate(hits.items())
+        for rank, hit in enumerate(own)
+    ]
+    ranked.sort(key=lambda entry: entry[:4])
+    return [(name, hit) for *_, name, hit in ranked[:k]]

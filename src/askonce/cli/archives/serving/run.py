@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
+from starlette.types import ASGIApp
 
+from askonce.archive import open_archive
 from askonce.archive.database import is_address
 from askonce.cli.archives.serving.options import MOST_WORKERS, ArchiveOptions, ArchiveToServe
+from askonce.engine import Engine
+from askonce.engine.lifecycle.following import EngineEvent
 from askonce.engine.workers.pool import WorkerPool
 from askonce.engine.workers.tuning import tune_process
 from askonce.errors import AskonceError
@@ -22,18 +26,12 @@ from askonce.server.app import app_of
 from askonce.server.batching import query_threads
 from askonce.server.guard.connections import ConnectionSettings
 from askonce.server.guard.hosts import AllowedHosts
-from askonce.server.guard.keys import WRITE_KEY, Keys, read_keys
-from askonce.server.guard.origins import origin_of
+from askonce.server.guard.keys import WRITE_KEY, Keys, origin_of, read_keys
 from askonce.server.protocol import Server
 from askonce.server.service import ServerSettings, Service, queries_lane
 from askonce.server.several.app import create_several_app
 from askonce.server.several.members import Member
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-    from askonce.engine import Engine
-    from askonce.engine.lifecycle.following import EngineEvent
+from askonce.sync.events import Notifier
 
 PROGRESS_SECONDS = 5.0  # between two lines about the same progress
 WEBHOOK_SECRET = "ASKONCE_WEBHOOK_SECRET"
@@ -44,7 +42,7 @@ WEBHOOK_SECONDS = 5.0  # between two looks at what is new
 class ServedArchives:
     """The application of one archive or of several, and tokens for those without a write key."""
 
-    app: "ASGIApp"
+    app: ASGIApp
     members: Sequence[Member]
     tokens: Mapping[str, str] = field(repr=False)
 
@@ -121,7 +119,10 @@ def run_server(served: ServedArchives, listener: socket.socket) -> None:
 
     def start(member: Member) -> None:
         try:
-            _start(member, len(members) > 1)
+            engine = member.needed().engine
+            engine.start(background=True)
+            ready = f"{member.name}: ready" if len(members) > 1 else "ready"
+            typer.echo(f"{ready}: searching {engine.status().posts:,} posts", err=True)
         except Exception as error:
             member.error = str(error)
             failed.append(error)
@@ -176,7 +177,7 @@ def count_workers(archive: ArchiveToServe, wanted: int | None) -> int:
     return 1
 
 
-def _workers(engine: "Engine", archive: ArchiveToServe, count: int) -> WorkerPool | None:
+def _workers(engine: Engine, archive: ArchiveToServe, count: int) -> WorkerPool | None:
     """The processes that answer beside this one; None if there are none."""
     if count == 1:
         return None
@@ -206,11 +207,8 @@ def _settings(
     return settings, token
 
 
-def _engine(archive: ArchiveToServe, several: bool) -> "Engine":
+def _engine(archive: ArchiveToServe, several: bool) -> Engine:
     """An engine that owns the indexes of the archive, not started yet."""
-    from askonce.archive import open_archive
-    from askonce.engine import Engine
-
     options = archive.options
     posts = open_archive(archive.location, options.folder)
     messages = Messages(f"{archive.name}: " if several else "")
@@ -224,21 +222,12 @@ def _engine(archive: ArchiveToServe, several: bool) -> "Engine":
     return engine
 
 
-def _start(member: Member, several: bool) -> None:
-    engine = member.needed().engine
-    engine.start(background=True)
-    ready = f"{member.name}: ready" if several else "ready"
-    typer.echo(f"{ready}: searching {engine.status().posts:,} posts", err=True)
-
-
 @contextmanager
-def _notifying(engine: "Engine", url: str | None) -> Iterator[None]:
+def _notifying(engine: Engine, url: str | None) -> Iterator[None]:
     """Send webhooks in the background while the server runs."""
     if url is None:
         yield
         return
-    from askonce.sync.events import Notifier
-
     secret = os.environ.get(WEBHOOK_SECRET, "")
     if not secret or not url.startswith(("http://", "https://")):
         raise AskonceError(f"--webhook needs an http:// address, and {WEBHOOK_SECRET} to sign with")
@@ -265,7 +254,7 @@ class Messages:
         self._prefix, self._clock = prefix, clock
         self._text, self._printed = "", 0.0
 
-    def __call__(self, event: "EngineEvent") -> None:
+    def __call__(self, event: EngineEvent) -> None:
         now = self._clock()
         if event.text != self._text or now - self._printed >= PROGRESS_SECONDS:
             self._text, self._printed = event.text, now
