@@ -129,7 +129,6 @@ FLOW = {
         data store workers
         rows
         plan report
-        cell
         run""",
     "bench/rows": """
         base

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from askonce.bench.cell import run_cell
 from askonce.bench.data import bench_data, quick_sample
 from askonce.bench.plan import Bench, CellPlan, default_names, planned_rows, row_of
 from askonce.bench.rows import cross_encoder
 from askonce.bench.rows.fusion import WEIGHTS, chosen, fused
-from askonce.bench.run import epoch_line
+from askonce.bench.run import epoch_line, run_cell
 from askonce.bench.store import Store
 from askonce.errors import AskonceError, ConfigError, UnknownName
 from askonce.files import locked

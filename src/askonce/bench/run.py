@@ -1,20 +1,28 @@
 """Run a bench: the missing cells of each dataset, as jobs that depend on each other."""
 
+import os
+import platform
+import resource
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
-from askonce.bench.cell import run_cell
+from askonce import __version__
 from askonce.bench.data import BenchData, bench_data, main_metric
-from askonce.bench.plan import Bench, CellPlan, is_finished, planned_rows
-from askonce.bench.rows.base import Row
+from askonce.bench.plan import Bench, CellPlan, cell_settings, is_finished, planned_rows, row_of
+from askonce.bench.rows.base import Outcome, Row, Task
 from askonce.bench.rows.fusion import FusionRow
-from askonce.bench.store import Store, StoredCell
+from askonce.bench.store import CELL, FORMAT, PER_QUERY, Store, StoredCell, write_json
 from askonce.bench.workers import Job, run_here, run_jobs
 from askonce.errors import AskonceError
-from askonce.files import damaged_lines
+from askonce.evaluation import METRICS, Report, evaluate, pools_to_qrels, write_qrels, write_run
+from askonce.files import damaged_lines, locked
 from askonce.training.events import Epoch, Event, OnEvent, Reading
+from askonce.types import utc_now
 
 Say = Callable[[str], None]
 EPOCHS_EVERY = 20.0  # seconds between two lines about epochs
@@ -125,3 +133,82 @@ def _epoch_logger(name: str) -> OnEvent:
         sys.stderr.write(f"{name}: {line}\n")
 
     return on_event
+
+
+def run_cell(plan: CellPlan, on_event: OnEvent, threads: int | None = None) -> StoredCell:
+    """Run a cell and store it, resuming from what an interrupted run left."""
+    if threads is not None:  # of torch, which baselines do not load; others load it later
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(threads)
+    setup, store = plan.setup, Store(plan.setup.store)
+    data = bench_data(plan.dataset, setup)
+    row = row_of(plan.model, data.dataset.name, setup.recipes)
+    settings = cell_settings(row, data, setup)
+    key = data.dataset.name, row.label, plan.seed
+    refusal = f"another bench is running {plan}; try again when it has finished"
+    with locked(store.cell_folder(*key).with_name(f".{plan.seed}.lock"), refusal):
+        part = store.work_folder(*key, settings)
+        begin = time.perf_counter()
+        task = Task(data, plan.seed, part, setup.vectors, setup.quick, store, on_event)
+        outcome = row.run(task)
+        reports = _write_runs(part, store, data, row, outcome)
+        figures = {
+            split: {
+                "protocol": data.scored[split],
+                "dev": split == data.dev,
+                "queries": report.queries,
+                "metrics": report.metrics,
+                "tied_positives": report.tied_positives,
+            }
+            for split, report in reports.items()
+        }
+        record = {
+            "format": FORMAT,
+            "dataset": data.dataset.name,
+            "model": row.label,
+            "kind": row.kind,
+            "seed": plan.seed,
+            "settings": settings,
+            "figures": figures,
+            "facts": outcome.facts | _measured(time.perf_counter() - begin),
+            "versions": {
+                "askonce": __version__,
+                "torch": version("torch"),
+                "python": platform.python_version(),
+                "machine": platform.machine(),
+            },
+            "finished": utc_now(),
+        }
+        row.tidy(part)
+        write_json(part / CELL, record)
+        return store.finish(part, *key)
+
+
+def _write_runs(
+    part: Path, store: Store, data: BenchData, row: Row, outcome: Outcome
+) -> dict[str, Report]:
+    (part / "runs").mkdir(exist_ok=True)
+    reports: dict[str, Report] = {}
+    for split, run in outcome.runs.items():
+        qrels = pools_to_qrels(data.dataset.splits[split])
+        reports[split] = evaluate(qrels, run, data.scored[split], outcome.ties)
+        write_run(part / "runs" / f"{split}.run.gz", run, row.label.replace(" ", "_"))
+        write_qrels(store.folder / data.dataset.name / f"{split}.qrels.gz", qrels)
+    values = {
+        split: {query: [row[metric] for metric in METRICS] for query, row in r.per_query.items()}
+        for split, r in reports.items()
+    }
+    write_json(part / PER_QUERY, values, indent=None)
+    return reports
+
+
+def _measured(seconds: float) -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    unit = 1 if platform.system() == "Darwin" else 1024  # of ru_maxrss, in bytes
+    return {
+        "seconds": seconds,
+        "cpu_seconds": time.process_time(),  # tells a busy machine from a slow row
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+        "threads": torch.get_num_threads() if torch is not None else 1,
+    }

@@ -45,7 +45,8 @@ def run_jobs(jobs: Sequence[Job], workers: int, say: Callable[[str], None]) -> d
                     say(f"{job.name}: left out, {reason}")
                     done.add(job.name)
                 else:
-                    pool = _pool()
+                    context = multiprocessing.get_context("spawn")
+                    pool = ProcessPoolExecutor(1, context, _start_child, max_tasks_per_child=1)
                     running[pool.submit(_run, job.work)] = job, pool
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 job, pool = running.pop(future)
@@ -79,11 +80,6 @@ def _startable(waiting: list[Job], done: set[str], failed: dict[str, str], free:
             waiting.remove(job)
     ready = [job for job in waiting if done.issuperset(job.after)]
     return ready[: max(free, 0)]
-
-
-def _pool() -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, context, _start_child, max_tasks_per_child=1)
 
 
 def _start_child() -> None:

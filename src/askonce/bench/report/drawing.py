@@ -93,7 +93,14 @@ def _line_chart(chart: charts.LineChart) -> Figure:
     figure, axes = _figure(WIDTH, 400, left=60, right=210, top=26, bottom=45)
     _set_scales(axes, chart.x, chart.y)
     for n, series in enumerate(chart.series):
-        _draw_series(axes, series, _colour(n), chart.y.log)
+        xs, ys = zip(*series.points, strict=True)
+        (line,) = axes.plot(xs, ys, "o:" if series.dotted else "o-", color=_colour(n))
+        _tip(line, series.name)
+        if any(series.errors):
+            # on a logarithmic axis the lower end stays above zero
+            pairs = zip(series.errors, ys, strict=True)
+            below = [min(e, 0.9 * y) if chart.y.log else e for e, y in pairs]
+            axes.errorbar(xs, ys, [below, list(series.errors)], fmt="none", color=_colour(n))
     for value in chart.references.values():
         axes.axhline(value, color=INK, alpha=0.6, linestyle=(0, (6, 4)), linewidth=1)
     _set_ticks(axes, chart.x, chart.y)
@@ -140,7 +147,13 @@ def _panel_chart(chart: charts.PanelChart) -> Figure:
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
         _set_scales(axes, chart.x, chart.y)
         axes.tick_params(labelbottom=True, labelleft=True)
-        _draw_panel(axes, panel)
+        for n, points in enumerate(panel.lines):
+            axes.plot(*zip(*points, strict=True), color=_colour(n))
+        for x, y in panel.marked:
+            axes.plot([x], [y], "o", color=INK)
+        fits = len(panel.name) <= PANEL_TITLE
+        name = panel.name if fits else f"{panel.name[: PANEL_TITLE - 1]}…"
+        _tip(axes.set_title(name), panel.name)
     _set_ticks(grid.flat[0], chart.x, chart.y)
     for axes in grid.flat[len(chart.panels) :]:
         axes.remove()
@@ -155,7 +168,15 @@ def _scatter_chart(chart: charts.ScatterChart) -> Figure:
     inside = (WIDTH - left - right) / WIDTH, (each - top - bottom) / height
     for below, (x_title, dots) in enumerate(reversed(list(chart.dots.items()))):
         axes = figure.add_axes((left / WIDTH, (each * below + bottom) / height, *inside))
-        _draw_dots(axes, dots, charts.Axis(x_title, log=True), charts.Axis(chart.y_title))
+        x, y = charts.Axis(x_title, log=True), charts.Axis(chart.y_title)
+        _set_scales(axes, x, y)
+        for dot in dots:
+            (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
+            _tip(drawn, f"{dot.name}: {dot.y:.4f} at {dot.x:,.0f}")
+        _set_ticks(axes, x, y)
+        positions = axes.transData.transform([(dot.x, dot.y) for dot in dots]).tolist()
+        for dot, (at, _), level in zip(dots, positions, label_heights(positions), strict=True):
+            label_point(axes, dot.name, (dot.x, dot.y), (at + 9, level), KINDS[dot.kind])
     shown = {dot.kind for dots in chart.dots.values() for dot in dots}
     kinds = [kind for kind in KINDS if kind in shown]
     handles = [axes.plot([], [], "o", color=KINDS[kind], label=kind)[0] for kind in kinds]
@@ -252,37 +273,6 @@ def _set_ticks(axes: Axes, x: charts.Axis, y: charts.Axis) -> None:
             formatter = ScalarFormatter(useOffset=False)
             formatter.set_scientific(False)
             drawn.set_major_formatter(formatter)
-
-
-def _draw_series(axes: Axes, series: charts.Series, colour: str, log: bool) -> None:
-    xs, ys = zip(*series.points, strict=True)
-    (line,) = axes.plot(xs, ys, "o:" if series.dotted else "o-", color=colour)
-    _tip(line, series.name)
-    if any(series.errors):
-        # on a logarithmic axis the lower end stays above zero
-        below = [min(e, 0.9 * y) if log else e for e, y in zip(series.errors, ys, strict=True)]
-        axes.errorbar(xs, ys, [below, list(series.errors)], fmt="none", color=colour)
-
-
-def _draw_panel(axes: Axes, panel: charts.Panel) -> None:
-    for n, points in enumerate(panel.lines):
-        axes.plot(*zip(*points, strict=True), color=_colour(n))
-    for x, y in panel.marked:
-        axes.plot([x], [y], "o", color=INK)
-    fits = len(panel.name) <= PANEL_TITLE
-    name = panel.name if fits else f"{panel.name[: PANEL_TITLE - 1]}…"
-    _tip(axes.set_title(name), panel.name)
-
-
-def _draw_dots(axes: Axes, dots: Sequence[charts.Dot], x: charts.Axis, y: charts.Axis) -> None:
-    _set_scales(axes, x, y)
-    for dot in dots:
-        (drawn,) = axes.plot([dot.x], [dot.y], "o", color=KINDS[dot.kind], markersize=8)
-        _tip(drawn, f"{dot.name}: {dot.y:.4f} at {dot.x:,.0f}")
-    _set_ticks(axes, x, y)
-    positions = axes.transData.transform([(dot.x, dot.y) for dot in dots]).tolist()
-    for dot, (at, _), height in zip(dots, positions, label_heights(positions), strict=True):
-        label_point(axes, dot.name, (dot.x, dot.y), (at + 9, height), KINDS[dot.kind])
 
 
 def _draw_cloud(axes: Axes, cloud: charts.Cloud) -> None:

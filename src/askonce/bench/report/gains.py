@@ -5,7 +5,7 @@ serves only if it gains on dev by more than its standard error. That of a traine
 manifest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -169,22 +169,18 @@ def _archive_gain(data: str, serving: Serving) -> Gain:
     fast = max(known, key=lambda system: dev[system]["MAP"])
     if serving.encoder is not None and serving.encoder.endswith("/student"):
         fast = "fused"
+    name = fast.removeprefix("fused ")
+    alone = dev.get(f"vectors {name}")  # one that is as good alone serves alone
+    fast_row = name if alone is None or alone == dev[fast] else f"bm25+{name}"
     return Gain(
         data,
         serving.queries.get("test", 0),
         figure("bm25", "bm25"),
         figure(had, HAD),
         figure("fused", row or "bm25"),
-        figure(fast, _fast_row(fast, dev)),
+        figure(fast, fast_row),
         None,
     )
-
-
-def _fast_row(system: str, dev: Mapping[str, Mapping[str, float]]) -> str:
-    """The name of a system; one that is as good alone serves alone."""
-    name = system.removeprefix("fused ")
-    alone = dev.get(f"vectors {name}")
-    return name if alone is None or alone == dev[system] else f"bm25+{name}"
 
 
 def _best(results: dict[str, Result], names: Sequence[str], metric: str) -> Result:

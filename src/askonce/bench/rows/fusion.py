@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from askonce.bench.rows.base import Outcome, Row, Task
-from askonce.bench.store import Facts, StoredCell
+from askonce.bench.store import StoredCell
 from askonce.errors import AskonceError
 from askonce.evaluation import Run, evaluate, pools_to_qrels
 from askonce.ranking.fusion import How, fuse
@@ -16,6 +16,7 @@ from askonce.ranking.fusion import How, fuse
 FusionKind = Literal["z-score", "reciprocal-rank"]
 KINDS: dict[FusionKind, How] = {"z-score": "zscore", "reciprocal-rank": "reciprocal"}
 WEIGHTS = (0.5, 0.3, 0.7, 0.1, 0.9)  # of the later ranking; of equals on dev the first wins
+SUMMED = ("train_seconds", "pretrain_seconds", "parameters", "all_parameters")  # of all parts
 
 
 class FusionRow(Row):
@@ -51,7 +52,10 @@ class FusionRow(Row):
             )
             first = {split: fused(first[split], other[split], kind, weight) for split in first}
             choices.append({"kind": kind, "weight": weight})
-        return Outcome(first, {"fusion": choices, **_cost([cell.facts for cell in cells])})
+        parts = [cell.facts for cell in cells]  # which score one after another
+        rate = 1 / sum(1 / facts["pairs_per_second"] for facts in parts)
+        costs = {name: sum(facts.get(name, 0) for facts in parts) for name in SUMMED}
+        return Outcome(first, {"fusion": choices, "pairs_per_second": rate, **costs})
 
     @staticmethod
     def _cell(part: Row, task: Task) -> StoredCell:
@@ -80,13 +84,3 @@ def fused(one: Run, other: Run, kind: FusionKind, weight: float) -> Run:
         total = fuse(stages, weights, KINDS[kind], ties="mean")  # (C,)
         run[query] = dict(zip(scores, total.tolist(), strict=True))
     return run
-
-
-def _cost(parts: Sequence[Facts]) -> Facts:
-    """The cost of all parts, which score one after another."""
-    rates = [facts["pairs_per_second"] for facts in parts]
-    sums = {
-        name: sum(facts.get(name, 0) for facts in parts)
-        for name in ("train_seconds", "pretrain_seconds", "parameters", "all_parameters")
-    }
-    return {"pairs_per_second": 1 / sum(1 / rate for rate in rates), **sums}

@@ -204,7 +204,10 @@ ABOUT_RATIOS = (
 @add_figure("ratios", tables)
 def ratios(table: ResultTable) -> Block | None:
     shown = [result for result in table.results if result.kind in SIZED and "@" not in result.model]
-    reference = _reference([result for result in shown if result.kind == "trained"])
+    trained = [result for result in shown if result.kind == "trained"]
+    named = [result for result in trained if result.model == REFERENCE]
+    sized = sorted((result for result in trained if result.fact("parameters")), key=_size)
+    reference = next(iter(named or sized), None)  # HyperQA if it was run, else the smallest row
     if reference is None or len(shown) < 2 or not reference.mean(table.metric):
         return None
     rows = [
@@ -218,13 +221,6 @@ def ratios(table: ResultTable) -> Block | None:
         ["model", table.metric, "parameters", "seconds per epoch", "seconds per pair"],
         rows,
     )
-
-
-def _reference(trained: list[Result]) -> Result | None:
-    """HyperQA if it was run, else the smallest row."""
-    named = [result for result in trained if result.model == REFERENCE]
-    sized = [result for result in trained if result.fact("parameters")]
-    return next(iter(named or sorted(sized, key=_size)), None)
 
 
 def _size(result: Result) -> float:

@@ -37,17 +37,14 @@ def _table(store: Store, name: str) -> Block:
     dataset = store.dataset(name)
     title = f"Dataset: {name}"
     if dataset is not None:
+        words = TOKENISERS[dataset.tokeniser]
+        length = cache(lambda text: len(words(text)))  # splits and pools share texts
+        rows = [_row(split, pools, length) for split, pools in dataset.splits.items()]
         notes = [f"All texts of the corpus: {len(dataset.posts):,}."] if dataset.corpus else []
-        return Table(title, ABOUT_SIZES, HEADER, _rows(dataset), notes)
+        return Table(title, ABOUT_SIZES, HEADER, rows, notes)
     shape = next(store.cells(name)).settings.get("data", {})
     rows = [_counts(split, *shape[split]) for split in shape]
     return Table(title, ABOUT_SIZES, HEADER, rows, [GONE])
-
-
-def _rows(dataset: Dataset) -> list[list[str]]:
-    words = TOKENISERS[dataset.tokeniser]
-    length = cache(lambda text: len(words(text)))  # splits and pools share texts
-    return [_row(split, pools, length) for split, pools in dataset.splits.items()]
 
 
 def _row(split: str, pools: Iterable[Pool], length: Callable[[str], int]) -> list[str]:
