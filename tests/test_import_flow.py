@@ -98,13 +98,13 @@ FLOW = {
         figures
         encoder_decoder""",
     "training/distillation": """
-        adapted pair_teacher settings texts
+        pair_teacher settings texts
         beside
         student
         run""",
     "training/starter": "learn texts",
     "training/archive": """
-        tasks progress
+        tasks
         selection
         candidates
         contest preparing
@@ -120,7 +120,7 @@ FLOW = {
         compare
         calibrate fit_priors""",
     "training/archive/candidates": """
-        recipes words
+        recipes
         teaching
         students
         task_training

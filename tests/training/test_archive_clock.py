@@ -7,7 +7,7 @@ import pytest
 
 from askonce.training.archive.candidates import task_training
 from askonce.training.archive.candidates.task_training import Clock
-from askonce.training.archive.progress import progress_file
+from askonce.training.archive.in_place import progress_file
 from askonce.training.events import Epoch, Phase, Step
 
 

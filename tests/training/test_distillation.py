@@ -12,8 +12,7 @@ from askonce.teachers import CachedTeacher
 from askonce.teachers.lexicon import TeacherLexicon
 from askonce.teachers.starter import load_starter
 from askonce.text.lexicon import Lexicon
-from askonce.training.distillation.adapted import AdaptedTeacher
-from askonce.training.distillation.run import distil_recipe
+from askonce.training.distillation.run import AdaptedTeacher, distil_recipe
 from askonce.training.distillation.student import first_words, start_as
 from askonce.training.distillation.texts import archive_posts, read_beside, sentences, texts_of
 from askonce.training.events import Step, ignore
@@ -32,7 +31,7 @@ TABLE = {"epochs": 12, "batch_size": 16, "rate": 0.02, "held_out": 0.1}
 def teacher(monkeypatch) -> CachedTeacher:
     """The small teacher under the name of the default."""
     cached = small_teacher(dim=DIM)[0]
-    monkeypatch.setattr("askonce.training.distillation.adapted.load_teacher", lambda _: cached)
+    monkeypatch.setattr("askonce.training.distillation.run.load_teacher", lambda _: cached)
     monkeypatch.setattr("askonce.training.prepare.load_teacher", lambda _: cached)
     # a saved adapter opens its teacher by its record
     monkeypatch.setattr(

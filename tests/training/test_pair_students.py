@@ -19,8 +19,7 @@ from askonce.training.archive.candidates.pair_model import (
     student_data,
     teaching_seconds,
 )
-from askonce.training.archive.candidates.task_training import Clock, TaskTraining
-from askonce.training.archive.candidates.words import learn_words
+from askonce.training.archive.candidates.task_training import Clock, TaskTraining, learn_words
 from askonce.training.cross_encoder import CrossEncoder, CrossSettings
 from askonce.training.distillation.beside import BesidePairTeacher, kl, margin
 from askonce.training.distillation.pair_teacher import PairTeacher

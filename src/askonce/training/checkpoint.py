@@ -125,7 +125,13 @@ def load(
             f"{str(folder.parent)!r} holds a run on other words, vectors or weights to start from; "
             "choose another folder, or remove this one to start again"
         ) from None
-    _restore(optimizer, tensors)
+    states: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in tensors.items():
+        if key.startswith("optimizer."):
+            _, index, name = key.split(".", 2)
+            states.setdefault(int(index), {})[name] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": states, "param_groups": groups})
     return Progress(**state["progress"])
 
 
@@ -174,13 +180,3 @@ def _tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, to
         for key, value in entries.items():
             tensors[f"optimizer.{index}.{key}"] = torch.as_tensor(value).clone().contiguous()
     return tensors
-
-
-def _restore(optimizer: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for key, value in tensors.items():
-        if key.startswith("optimizer."):
-            _, index, name = key.split(".", 2)
-            state.setdefault(int(index), {})[name] = value
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})

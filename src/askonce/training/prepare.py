@@ -129,18 +129,14 @@ def start_from(recipe: Recipe, folder: Path) -> Ranker:
     try:
         ranker.model.load_state_dict(weights)
     except RuntimeError:  # names or shapes of weights differ
+        old, now = as_dict(saved.model.config), as_dict(ranker.model.config)
+        changed = [f"{k} = {now[k]!r} (saved: {old.get(k)!r})" for k in now if now[k] != old.get(k)]
         raise ConfigError(
             f"the weights of {str(folder)!r} do not fit the recipe's model, whose settings differ: "
-            f"{_differences(saved, ranker)}; set model.* to the saved values or pre-train again"
+            f"{', '.join(changed)}; set model.* to the saved values or pre-train again"
         ) from None
     ranker.model.prepare()  # the tables of the loaded weights
     return ranker
-
-
-def _differences(saved: Ranker, new: Ranker) -> str:
-    old, now = as_dict(saved.model.config), as_dict(new.model.config)
-    changed = [key for key in now if now[key] != old.get(key)]
-    return ", ".join(f"{key} = {now[key]!r} (saved: {old.get(key)!r})" for key in changed)
 
 
 def every_post(dataset: Dataset) -> Iterator[Post]:

@@ -99,11 +99,19 @@ class TaskContest:
                 self.run.say(f"measuring {pair.ranker.name}")
                 selected = compare.select_pair(self.splits, selected, pair.ranker)
             calibrated = self._calibrate(selected)
-            fast, selected = self._fast(selected)
+            # a fast encoder in the space of the one that serves, and what is shown while typing
+            fast = self._student(selected.encoder.location) if selected.encoder else None
+            typed: compare.Measured | None = None
+            if fast is not None:
+                proxy = self.comparison.proxy
+                typed = compare.while_typing(self.splits, selected, fast.coder, proxy)
+                selected = replace(selected, systems={**selected.systems, TYPING: typed})
             unread = self._before_reading(selected, fast)
-            typed = selected.systems.get(TYPING)
-            systems = {**selected.systems, **_of_all_posts(unread)}
-            selected, fusion = replace(selected, systems=systems), selected.served.fusion
+            fusion = selected.served.fusion
+            if unread is not None:  # beside those of posts that were read
+                systems = {**selected.systems, "bm25 of all posts": unread.systems["bm25"]}
+                systems["fused of all posts"] = unread.served
+                selected = replace(selected, systems=systems)
             serving = Serving(
                 encoder=selected.encoder.location if selected.encoder else None,
                 fast=fast.location if fast is not None else None,
@@ -152,14 +160,6 @@ class TaskContest:
             self.tried.append(encoder)
             self.comparison.add(encode_posts(self.run, self.task, encoder))
 
-    def _fast(self, selected: compare.Selected) -> tuple[TrainedEncoder | None, compare.Selected]:
-        """A fast encoder in the space of the one that serves, and what is shown while typing."""
-        fast = self._student(selected.encoder.location) if selected.encoder else None
-        if fast is None:
-            return None, selected
-        typed = compare.while_typing(self.splits, selected, fast.coder, self.comparison.proxy)
-        return fast, replace(selected, systems={**selected.systems, TYPING: typed})
-
     def _before_reading(
         self, selected: compare.Selected, fast: TrainedEncoder | None
     ) -> compare.Selected | None:
@@ -200,10 +200,3 @@ class TaskContest:
         begin = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - begin
-
-
-def _of_all_posts(unread: compare.Selected | None) -> dict[str, compare.Measured]:
-    """BM25 and what serves, as the manifest names them beside those of posts that were read."""
-    if unread is None:
-        return {}
-    return {"bm25 of all posts": unread.systems["bm25"], "fused of all posts": unread.served}

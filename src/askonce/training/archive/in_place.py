@@ -11,8 +11,10 @@ the next run learns from the rest. A run older than a day starts again from the 
 import json
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,7 +38,6 @@ from askonce.ranking.manifest import (
     write_manifest,
 )
 from askonce.training.archive.preparing import Prepared, TrainOptions, first_servings, prepare
-from askonce.training.archive.progress import progress_file
 from askonce.training.archive.run import (
     WORDS,
     Publish,
@@ -45,7 +46,7 @@ from askonce.training.archive.run import (
     train_prepared,
     train_snapshot,
 )
-from askonce.training.events import Note, OnEvent, Phase
+from askonce.training.events import Epoch, Event, Note, OnEvent, Phase, Reading, Step
 from askonce.types import Link, Post, TaskName
 
 WORK, LOCK = ".training", ".training.lock"
@@ -120,7 +121,9 @@ def _begin_or_resume(
     archive: Archive, home: Path, options: TrainOptions, on_event: OnEvent
 ) -> tuple[Snapshot, _Begun]:
     """The posts of a stopped run with the same options, else those of the archive as it is now."""
-    work, settings = home / FOLDER / WORK, _settings(options)
+    work = home / FOLDER / WORK
+    settings = asdict(options) | {"tasks": list(options.tasks), "vectors": str(options.vectors)}
+    del settings["minutes"]  # which may differ when a run resumes
     now, record = datetime.now(UTC), {}
     with suppress(FileNotFoundError, ValueError):
         record = json.loads((work / BEGUN).read_text("utf-8"))
@@ -153,13 +156,6 @@ def _trained_before(home: Path) -> bool:
     return any(serving and (serving.figures or serving.teacher) for serving in servings)
 
 
-def _settings(options: TrainOptions) -> dict[str, Any]:
-    """The options that must be the same for a run to resume; the time may differ."""
-    settings = asdict(options) | {"tasks": list(options.tasks), "vectors": str(options.vectors)}
-    del settings["minutes"]
-    return settings
-
-
 def _read_snapshot(name: str, work: Path) -> Snapshot:
     records = list(read_posts(work / POSTS))
     posts = [record for record in records if isinstance(record, Post)]
@@ -170,3 +166,63 @@ def _read_snapshot(name: str, work: Path) -> Snapshot:
         WeightedLabel(**x.values) for x in read_objects(work / FEEDBACK, may_be_empty=True)
     )
     return Snapshot(name, questions, answers, links, weighted_labels)
+
+
+FILE = "progress.json"
+WRITE_EVERY = 1.0  # seconds between two writes during an epoch
+HEARTBEAT = 15.0  # seconds between two writes while there are no events
+
+
+@contextmanager
+def progress_file(folder: Path, seconds: float, on_event: OnEvent) -> Iterator[OnEvent]:
+    """Pass events on and record them in the file, which is removed when training ends.
+
+    ``seconds`` is the time that training may take. The file is written regularly without events
+    too: an old one is of a process that died.
+    """
+    progress = _Progress(folder / FILE, seconds)
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(HEARTBEAT):
+            progress.write()
+
+    thread = threading.Thread(target=beat, name="progress", daemon=True)
+    thread.start()
+
+    def both(event: Event) -> None:
+        progress.take(event)
+        on_event(event)
+
+    try:
+        yield both
+    finally:
+        ended.set()
+        thread.join()
+        progress.path.unlink(missing_ok=True)
+
+
+class _Progress:
+    def __init__(self, path: Path, seconds: float) -> None:
+        self.path, self._seconds = path, seconds
+        self._begin, self._written = time.monotonic(), 0.0
+        self._now: dict[str, Any] = {"history": []}
+        self._lock = threading.Lock()
+
+    def take(self, event: Event) -> None:
+        match event:
+            case Phase(text, task):
+                self._now = {"text": text, "history": []} | ({"task": task} if task else {})
+            case Step(epoch, done, total, loss):
+                self._now |= {"epoch": epoch, "done": done, "of": total, "loss": loss}
+            case Epoch(loss=float(loss)):
+                record = {"epoch": event.epoch, "loss": loss, "dev": dict(event.dev)}
+                self._now["history"] = [*self._now["history"], record]
+        if not isinstance(event, Step | Reading) or time.monotonic() - self._written >= WRITE_EVERY:
+            self.write()
+
+    def write(self) -> None:
+        with self._lock:
+            self._written = time.monotonic()
+            share = min(1.0, (self._written - self._begin) / self._seconds)
+            write_atomic(self.path, json.dumps(self._now | {"share": round(share, 3)}))

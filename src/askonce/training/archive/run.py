@@ -21,8 +21,12 @@ from askonce.training.archive.candidates.students import (
     plain,
     student_texts,
 )
-from askonce.training.archive.candidates.task_training import Clock, TaskTraining
-from askonce.training.archive.candidates.words import ArchiveWords, learn_words
+from askonce.training.archive.candidates.task_training import (
+    ArchiveWords,
+    Clock,
+    TaskTraining,
+    learn_words,
+)
 from askonce.training.archive.contest import TaskContest
 from askonce.training.archive.preparing import Prepared, TrainOptions, prepare
 from askonce.training.archive.tasks.pools import ArchiveTask

@@ -110,7 +110,10 @@ class BesidePairTeacher:
 
 def kl(target: Tensor, scores: Tensor, mask: Tensor) -> Tensor:
     """KL of the softmax over the group of the scores (G, C) from that of the target."""
-    log_p, log_q = (_log_softmax(part, mask) for part in (target, scores))
+    log_p, log_q = (
+        part.masked_fill(~mask, -1e9).log_softmax(1).masked_fill(~mask, 0)
+        for part in (target, scores)
+    )  # (G, C); 0 outside the mask
     return (log_p.exp() * (log_p - log_q)).sum(1)  # (G,)
 
 
@@ -120,8 +123,3 @@ def margin(target: Tensor, scores: Tensor, mask: Tensor) -> Tensor:
     error = (scores - target).masked_fill(~mask, 0)  # (G, C)
     centred = (error - error.sum(1, keepdim=True) / count).masked_fill(~mask, 0)
     return 2 * centred.square().sum(1) / count.squeeze(1)  # (G,)
-
-
-def _log_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Over the group; 0 outside the mask."""
-    return scores.masked_fill(~mask, -1e9).log_softmax(1).masked_fill(~mask, 0)

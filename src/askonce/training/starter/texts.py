@@ -58,7 +58,12 @@ def starter_texts(wordnet: Path, words: Path | None) -> list[str]:
     in the order of their file.
     """
     synsets = list(read_wordnet(wordnet))
-    listed = _word_list(words) if words is not None else _lemmas(synsets)
+    if words is not None:
+        with (gzip.open if words.suffix == ".gz" else open)(words, "rt", encoding="utf-8") as lines:
+            listed = [line.strip() for line in lines]
+    else:
+        names = (name.lower() for synset in synsets for name in synset.lemmas)
+        listed = list(dict.fromkeys(name for name in names if name.isalpha()))
     rank = {word: n for n, word in reversed(list(enumerate(listed)))}
     single = [word for word in listed[:SINGLE_WORDS] if word.isalpha()]
     common: list[str] = []
@@ -105,17 +110,6 @@ def _synset(line: str, part: str) -> Synset:
         [text for text in examples if 3 <= len(text.split()) <= 40],
         part,
     )
-
-
-def _word_list(path: Path) -> list[str]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8") as stream:
-        return [line.strip() for line in stream]
-
-
-def _lemmas(synsets: Sequence[Synset]) -> list[str]:
-    names = (name.lower() for synset in synsets for name in synset.lemmas)
-    return list(dict.fromkeys(name for name in names if name.isalpha()))
 
 
 def _questions(synsets: Sequence[Synset], rank: dict[str, int], rng: random.Random) -> list[str]:

@@ -28,7 +28,7 @@ def main() -> None:
         f"STARTER_WEIGHTS: vectors {_best_weight(task, held_out, starter)}",
     ]
     for name, encoder in (("BY_WORDS", None), ("BY_MINILM", encoded)):
-        fitted = fit_calibration(_without_bm25(_evidence(task, held_out, encoder)))
+        fitted = fit_calibration(_evidence(task, held_out, encoder))
         slopes = {key: round(value, 2) for key, value in fitted.slopes.items()}
         lines.append(f"{name} = Calibration({fitted.intercept:.2f}, {slopes})")
     sys.stdout.write("\n".join(lines) + "\n")
@@ -60,10 +60,7 @@ def _evidence(task: LabelledTask, held_out: HeldOut, encoder: EncodedPosts | Non
     evidence = gather_evidence(lists, held_out.by_id, held_out.lexical.terms)
     if evidence is None:
         raise ValueError("the built-in archive has no marks")
-    return evidence
-
-
-def _without_bm25(evidence: Evidence) -> Evidence:
+    # without BM25, whose scores depend on the archive
     columns = [n for n, name in enumerate(evidence.names) if name != BM25]
     names = tuple(evidence.names[n] for n in columns)
     return Evidence(names, evidence.scores[:, columns], evidence.same, evidence.weight)

@@ -78,7 +78,13 @@ class ArchiveLabels:
 
     def duplicates(self) -> list[LabelledQuery]:
         """Each question of a cluster of duplicates, with the others of the cluster as right."""
-        questions, dismissed = self.archive.questions, self._dismissed()
+        questions = self.archive.questions
+        # what a moderator said is not the same as each, in either direction
+        dismissed: defaultdict[str, set[str]] = defaultdict(set)
+        for label in self.archive.weighted_labels:
+            if label.source is not None and not label.right:
+                dismissed[label.source].add(label.post)
+                dismissed[label.post].add(label.source)
         queries = []
         for names in self.members.values():
             for name in names if len(names) > 1 else ():
@@ -88,15 +94,6 @@ class ArchiveLabels:
                 wrong_posts = tuple(questions[other] for other in sorted(wrong))
                 queries.append(LabelledQuery(questions[name], right, wrong_posts, unjudged))
         return queries
-
-    def _dismissed(self) -> defaultdict[str, set[str]]:
-        """The questions that a moderator said are not the same as each, in either direction."""
-        others: defaultdict[str, set[str]] = defaultdict(set)
-        for label in self.archive.weighted_labels:
-            if label.source is not None and not label.right:
-                others[label.source].add(label.post)
-                others[label.post].add(label.source)
-        return others
 
     def asked(self) -> list[LabelledQuery]:
         """Each question as a new one: right are those that it was marked a duplicate of.
@@ -148,7 +145,8 @@ class ArchiveLabels:
         return [self._visit(text, labels) for text, labels in by_question.items()]
 
     def _visit(self, text: str, labels: Sequence[WeightedLabel]) -> LabelledQuery:
-        judged = [(self._post(x.post), x) for x in labels]
+        questions, answers = self.archive.questions, self.archive.answers
+        judged = [(questions.get(x.post) or answers[x.post], x) for x in labels]
         strongest, label = max(judged, key=lambda pair: (pair[1].right, pair[1].weight))
         anchor = strongest.parent or strongest.id
         same = set(self.members[self.clusters[anchor]])
@@ -165,9 +163,6 @@ class ArchiveLabels:
             weight=label.weight * FEEDBACK_WEIGHT,
             anchor=anchor,
         )
-
-    def _post(self, name: str) -> Post:
-        return self.archive.questions.get(name) or self.archive.answers[name]
 
     def _kin(self, name: str) -> set[str]:
         """The question itself and all linked ones, whose posts may be right for it as well."""

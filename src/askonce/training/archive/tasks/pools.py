@@ -148,7 +148,10 @@ def _task(
     labelled = [query.split_id for query in queries]
     split_of = split_by_time(labels.archive.questions, labels.clusters, labelled)
     by_split = _by_split(queries, split_of)
-    by_split["train"] = _sample(by_split["train"], MAX_POOLS)
+    train = by_split["train"]
+    # chosen by a hash of their ids, in their order
+    chosen = sorted(range(len(train)), key=lambda n: stable_hash(train[n].query.id))[:MAX_POOLS]
+    by_split["train"] = [train[n] for n in sorted(chosen)]
     posts: list[Post] = []
     seen = {}
     for split in SPLITS:
@@ -163,23 +166,12 @@ def _by_split(
 ) -> dict[str, Sequence[LabelledQuery]]:
     by_split: dict[str, list[LabelledQuery]] = {split: [] for split in SPLITS}
     for query in queries:
-        by_split[split_of[query.split_id]].append(_of_its_time(query, split_of))
+        latest = SPLITS.index(split_of[query.split_id])
+        # wrong posts of a later split must not be trained on
+        wrong = (x for x in query.wrong if SPLITS.index(split_of[x.parent or x.id]) <= latest)
+        own = replace(query, wrong=tuple(wrong)) if query.wrong else query
+        by_split[SPLITS[latest]].append(own)
     return dict(by_split)
-
-
-def _of_its_time(query: LabelledQuery, split_of: Mapping[str, str]) -> LabelledQuery:
-    """The query without wrong posts of a later split, which must not be trained on."""
-    latest = SPLITS.index(split_of[query.split_id])
-    wrong = (x for x in query.wrong if SPLITS.index(split_of[x.parent or x.id]) <= latest)
-    return replace(query, wrong=tuple(wrong)) if query.wrong else query
-
-
-def _sample(queries: Sequence[LabelledQuery], count: int) -> Sequence[LabelledQuery]:
-    """At most so many, chosen by a hash of their ids, in their order."""
-    if len(queries) <= count:
-        return queries
-    order = sorted(range(len(queries)), key=lambda n: stable_hash(queries[n].query.id))
-    return [queries[n] for n in sorted(order[:count])]
 
 
 def _apart(answers: ArchiveTask, questions: ArchiveTask) -> ArchiveTask:
