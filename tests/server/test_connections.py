@@ -1,5 +1,6 @@
 """Connections that stay silent, send their headers slowly or read nothing."""
 
+import asyncio
 import logging
 import re
 import resource
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from askonce.server import ServerSettings
 from askonce.server.guard.connections import ConnectionSettings, OpenConnections
 from askonce.server.guard.logs import OncePerMinute
+from askonce.server.protocol import JoiningTransport
 
 HALF = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: "
 FEW = ConnectionSettings(total=5, per_address=3)
@@ -259,3 +261,43 @@ def test_a_repeated_fault_is_logged_once_a_minute(caplog):
         "another fault",
         "fault of 7 (and 4999 more since the last such line)",
     ]
+
+
+class Recorded(asyncio.Transport):
+    """A transport that keeps what it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def write(self, data):
+        self.calls.append(data)
+
+    def close(self):
+        self.calls.append("close")
+
+    def abort(self):
+        self.calls.append("abort")
+
+    def get_write_buffer_size(self):
+        return 100
+
+
+def test_what_is_written_in_one_turn_is_sent_together():
+    async def run():
+        real = Recorded()
+        joining = JoiningTransport(real, asyncio.get_running_loop())
+        joining.write(b"head")
+        joining.write(b"body")
+        assert real.calls == [] and joining.get_write_buffer_size() == 108
+        await asyncio.sleep(0)
+        assert real.calls == [b"headbody"] and joining.get_write_buffer_size() == 100
+        joining.write(b"end")
+        joining.close()
+        assert real.calls[1:] == [b"end", "close"]
+        joining.write(b"lost")
+        joining.abort()
+        await asyncio.sleep(0)
+        assert real.calls[3:] == ["abort"]
+
+    asyncio.run(run())

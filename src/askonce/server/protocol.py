@@ -24,6 +24,52 @@ MALFORMED = "this is not a valid HTTP request, or its headers are too large"
 log = logging.getLogger("askonce.server")
 
 
+class JoiningTransport(asyncio.Transport):
+    """Sends what is written in one turn of the event loop together.
+
+    Every call of the system gives Python's lock away, and a thread that answers questions keeps it
+    for a while: one call for head and body of a response, after other responses were written.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(bytes(data))
+
+    def _send(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts:
+            self._transport.write(b"".join(parts))
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._parts.clear()
+        self._transport.abort()
+
+    def get_write_buffer_size(self) -> int:
+        return sum(map(len, self._parts)) + self._transport.get_write_buffer_size()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return self._transport.get_extra_info(name, default)
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """One connection. It is closed if it is silent for too long or there are too many."""
 
@@ -36,7 +82,7 @@ class GuardedProtocol(HttpToolsProtocol):
     _malformed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(JoiningTransport(transport, self.loop))
         self._expect_headers()
         excess = self.open_connections.add(self, self.client[0] if self.client else "")
         if excess is not None:
