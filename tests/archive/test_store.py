@@ -5,6 +5,7 @@ import sqlite3
 import tempfile
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -412,3 +413,12 @@ def test_a_killed_writer_leaves_all_or_nothing(new_place):
         assert counts["duplicates"] == batches * 499
         assert archive.change == counts["questions"] + counts["duplicates"]
         archive.close()
+
+
+def test_a_change_number_that_cannot_be_read_is_an_error_of_one_line(tmp_path):
+    with closing(Archive.open(tmp_path / "a.askonce", create=True)) as archive:
+        with closing(sqlite3.connect(tmp_path / "a.askonce" / "archive.sqlite3")) as other:
+            other.execute("ALTER TABLE state RENAME TO gone")
+        with pytest.raises(ArchiveUnavailable, match="no such table: state") as caught:
+            _ = archive.change
+    assert "\n" not in str(caught.value)

@@ -1,12 +1,14 @@
 """Connections that stay silent, send their headers slowly or read nothing."""
 
+import asyncio
 import logging
+import re
 import resource
 import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from askonce.server import ServerSettings
 from askonce.server.guard.connections import ConnectionSettings, OpenConnections
 from askonce.server.guard.logs import OncePerMinute
+from askonce.server.protocol import JoiningTransport
 
 HALF = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: "
 FEW = ConnectionSettings(total=5, per_address=3)
@@ -131,17 +134,66 @@ def refuses(connection):
     return False
 
 
+GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+CHUNKED = (
+    b"POST /api/duplicates HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    b"transfer-encoding: chunked\r\n\r\n"
+)
+MALFORMED = b'{"error":{"type":"bad_request","message":"this is not a valid HTTP'
+
+
+def exchanged(client, sent):
+    """What comes back until the server closes the connection; it may do so before all is sent."""
+    with socket.create_connection((client.base_url.host, client.base_url.port), 20) as raw:
+        with suppress(ConnectionError):
+            raw.sendall(sent)
+        return b"".join(iter(lambda: raw.recv(65536), b""))
+
+
 @pytest.mark.parametrize(
     "bytes_sent",
-    [b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"\r\n!\r\n\r\n"],
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+        b"GET / HTTP/9\r\n\r\n",
+        b"GET / HTTP/2.0\r\nhost: localhost\r\n\r\n",
+        b"\r\n!\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n\r\n",  # no host
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n",
+        b"GET /\xc3\xa9 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nbad header: 1\r\n\r\n",
+        CHUNKED.replace(b"\r\n\r\n", b"\r\ncontent-length: 4\r\n\r\n") + b"0\r\n\r\n",
+        CHUNKED + b"zz\r\n",
+        HALF + b"a" * 140_000,
+        b"GET /" + b"a" * 140_000,
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n" + 20_000 * b"x: yyyy\r\n",
+        CHUNKED + b"2;" + b"a" * 140_000,
+        CHUNKED + b"2\r\n{}\r\n0\r\n" + 20_000 * b"x: yyyy\r\n",
+    ],
 )
 def test_what_is_not_http_gets_an_error_as_json(reading, bytes_sent):
-    with socket.create_connection((reading.base_url.host, reading.base_url.port), 20) as raw:
-        raw.sendall(bytes_sent)
-        answer = b"".join(iter(lambda: raw.recv(65536), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = exchanged(reading, bytes_sent).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400") and b"content-type: application/json" in head
-    assert body.startswith(b'{"error":{"type":"bad_request","message":"this is not a valid HTTP')
+    assert b"connection: close" in head and body.startswith(MALFORMED)
+
+
+def test_requests_before_a_malformed_one_are_answered(reading):
+    answer = exchanged(reading, 3 * GET + b"GET nothing\r\n\r\n" + GET)
+    assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"200", b"200", b"200", b"400"]
+    assert MALFORMED in answer
+
+
+def test_many_requests_at_once_are_answered_in_order(reading):
+    paths = [b"/healthz", b"/api/nothing"] * 300
+    sent = [GET.replace(b"/healthz", path) for path in paths]
+    sent.append(GET.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))
+    answer = exchanged(reading, b"".join(sent))
+    assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"200", b"404"] * 300 + [b"200"]
+
+
+def test_a_request_for_another_protocol_is_answered_as_http(reading):
+    upgrade = b"\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
+    answer = exchanged(reading, GET.replace(b"\r\n\r\n", upgrade))
+    assert answer.startswith(b"HTTP/1.1 200") and b"connection: close" in answer
 
 
 def test_the_longest_silent_connection_of_the_address_goes_first():
@@ -209,3 +261,43 @@ def test_a_repeated_fault_is_logged_once_a_minute(caplog):
         "another fault",
         "fault of 7 (and 4999 more since the last such line)",
     ]
+
+
+class Recorded(asyncio.Transport):
+    """A transport that keeps what it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def write(self, data):
+        self.calls.append(data)
+
+    def close(self):
+        self.calls.append("close")
+
+    def abort(self):
+        self.calls.append("abort")
+
+    def get_write_buffer_size(self):
+        return 100
+
+
+def test_what_is_written_in_one_turn_is_sent_together():
+    async def run():
+        real = Recorded()
+        joining = JoiningTransport(real, asyncio.get_running_loop())
+        joining.write(b"head")
+        joining.write(b"body")
+        assert real.calls == [] and joining.get_write_buffer_size() == 108
+        await asyncio.sleep(0)
+        assert real.calls == [b"headbody"] and joining.get_write_buffer_size() == 100
+        joining.write(b"end")
+        joining.close()
+        assert real.calls[1:] == [b"end", "close"]
+        joining.write(b"lost")
+        joining.abort()
+        await asyncio.sleep(0)
+        assert real.calls[3:] == ["abort"]
+
+    asyncio.run(run())

@@ -98,7 +98,8 @@ def test_paths_and_methods_that_do_not_exist(reading):
     assert response.headers["allow"] == "GET"
     assert reading.patch("/api/posts/q002").headers["allow"] == "DELETE, GET, PUT"
     assert reading.patch("/api/posts/delete").headers["allow"] == "POST"
-    refused(reading.request("BREW", "/api/posts"), 405)
+    refused(reading.request("PROPFIND", "/api/posts"), 405)
+    refused(reading.request("BREW", "/api/posts"), 400)  # no method of HTTP
     refused(reading.get("/static/nothing.js"), 404)
 
 

@@ -5,6 +5,7 @@ This file holds the differences between the two databases.
 
 import os
 import re
+import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +114,25 @@ def for_reading(engine: Engine) -> Engine:
     if is_sqlite(engine):
         return engine
     return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def read_number(engine: Engine, statement: str) -> int:
+    """The number that a statement gives; every question asks for the archive's change number.
+
+    On SQLite it is read by the driver: SQLAlchemy takes eight times longer to do so.
+    """
+    if not is_sqlite(engine):
+        with engine.connect() as connection:
+            return int(connection.exec_driver_sql(statement).scalar_one())
+    driver = engine.raw_connection()
+    try:
+        cursor = driver.cursor()
+        cursor.execute(statement)
+        return int(next(row[0] for row in cursor.fetchall()))
+    except sqlite3.Error as error:
+        raise DBAPIError(statement, None, error) from error
+    finally:
+        driver.close()
 
 
 @contextmanager

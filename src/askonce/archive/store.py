@@ -222,8 +222,8 @@ class Archive:
     @property
     def change(self) -> int:
         """The number of the latest change."""
-        with self._reading() as connection:
-            return int(connection.execute(LATEST_CHANGE).scalar_one())
+        with self._one_line_errors(), self._mutex:
+            return database.read_number(self._reader, LATEST_CHANGE)
 
     def post(self, post_id: str) -> Post | None:
         return self.posts([post_id]).get(post_id)

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Table,
     Text,
     literal_column,
-    select,
 )
 
 from askonce.archive.database import NameType, NumberType
@@ -32,7 +31,7 @@ state = Table(
     Column("format", Integer, nullable=False),
     Column("change", BigInteger, nullable=False),
 )
-LATEST_CHANGE = select(state.c.change)  # made once: every query runs it
+LATEST_CHANGE = "SELECT change FROM state"  # every query runs it
 
 # A deleted post keeps its row, without its text, so that indexes learn of the deletion.
 posts = Table(

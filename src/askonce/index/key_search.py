@@ -27,6 +27,7 @@ CHUNK = 8_192  # keys scaled at a time: scaled copies of all would fill the memo
 BULK_VALUES = 100_000_000  # numbers in all keys up to which many queries scan all of them
 BULK_PRODUCTS = 8_000_000  # scores held at a time
 BULK = 32  # queries from which one product of matrices is faster than a graph
+FEW_ROWS = 200  # whose exact products take less time than to leave some out by float32
 LARGEST, SCALED = 60_000.0, 256.0  # float16 ends at 65,504; later keys may be larger
 
 
@@ -132,7 +133,10 @@ class KeySnapshot:
 
     def _hits(self, rows: np.ndarray, key: np.ndarray, k: int) -> list[Hit]:
         """The k best of these rows, by exact products."""
-        rows = rows[_largest(self.keys[rows], key, k, self.alive[rows])]
+        if len(rows) > FEW_ROWS:
+            rows = rows[_largest(self.keys[rows], key, k, self.alive[rows])]
+        else:
+            rows = rows[self.alive[rows]]
         scores = self.products(rows, key)  # (c,)
         top = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
         pairs = zip(rows[top].tolist(), scores[top].tolist(), strict=True)

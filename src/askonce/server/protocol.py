@@ -5,10 +5,9 @@ import logging
 import socket
 from typing import ClassVar
 
-import h11
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from askonce.server.errors import error_response
 from askonce.server.guard.connections import ACCEPTED_AT_ONCE, ConnectionSettings, OpenConnections
@@ -17,20 +16,73 @@ from askonce.server.listening import BACKLOG
 
 DRAIN_SECONDS = 30  # for running requests after SIGTERM
 HEADER_BYTES = 128 * 1024  # fits the longest question, percent-encoded in the URL
+FED_AT_ONCE = (
+    4096  # bytes, so that few requests of a client that does not wait for responses are read
+)
+VERSIONS = ("1.0", "1.1")
 MALFORMED = "this is not a valid HTTP request, or its headers are too large"
 log = logging.getLogger("askonce.server")
 
 
-class GuardedProtocol(H11Protocol):
+class JoiningTransport(asyncio.Transport):
+    """Sends what is written in one turn of the event loop together.
+
+    Every call of the system gives Python's lock away, and a thread that answers questions keeps it
+    for a while: one call for head and body of a response, after other responses were written.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(bytes(data))
+
+    def _send(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts:
+            self._transport.write(b"".join(parts))
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._parts.clear()
+        self._transport.abort()
+
+    def get_write_buffer_size(self) -> int:
+        return sum(map(len, self._parts)) + self._transport.get_write_buffer_size()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return self._transport.get_extra_info(name, default)
+
+
+class GuardedProtocol(HttpToolsProtocol):
     """One connection. It is closed if it is silent for too long or there are too many."""
 
     settings: ClassVar[ConnectionSettings]
     open_connections: ClassVar[OpenConnections["GuardedProtocol"]]
     _headers_due: asyncio.TimerHandle | None = None
     _reading_due: asyncio.TimerHandle | None = None
+    _head_bytes = 0  # since headers, a part of a body or a request were complete
+    _unread = b""  # what was sent behind requests that wait for their turn
+    _malformed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(JoiningTransport(transport, self.loop))
         self._expect_headers()
         excess = self.open_connections.add(self, self.client[0] if self.client else "")
         if excess is not None:
@@ -47,14 +99,54 @@ class GuardedProtocol(H11Protocol):
         self._stop_timers()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        self._feed(self._unread + data)
         if self._set_busy():
             self._cancel_headers_due()
         else:
             self._expect_headers()
 
+    def _feed(self, data: bytes) -> None:
+        """Parse what was sent, unless several requests wait already; these are bytes till then."""
+        self._unread = b""
+        for start in range(0, len(data), FED_AT_ONCE):
+            if self._malformed or self.transport.is_closing():
+                return
+            if self.pipeline:
+                self._unread = data[start:]
+                self.flow.pause_reading()
+                return
+            part = data[start : start + FED_AT_ONCE]
+            self._head_bytes += len(part)
+            super().data_received(part)
+            if self._head_bytes > HEADER_BYTES:
+                self.send_400_response(MALFORMED)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer; a request without a host is none, and several hosts are a trick."""
+        version = self.parser.get_http_version()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if version not in VERSIONS or hosts > 1 or (version == "1.1" and not hosts):
+            raise ValueError(MALFORMED)  # the parser reports it as malformed
+        self._head_bytes = 0
+        # uvicorn's parser of addresses knows at most 65,535 bytes
+        self.url, _, query = self.url.partition(b"?")
+        super().on_headers_complete()
+        self.scope["query_string"] = query
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._head_bytes = 0
+        super().on_message_complete()
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self._malformed and not self.pipeline:
+            self.send_400_response(MALFORMED)
+        elif self._unread and not self.transport.is_closing():
+            self._feed(self._unread)
         self._set_busy()  # a pipelined request may have begun
         self._expect_reading()
 
@@ -63,20 +155,26 @@ class GuardedProtocol(H11Protocol):
         self._expect_reading()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP with an error like all others, if there is no response yet."""
-        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            self.transport.close()
-            return
+        """Refuse what is not HTTP with an error like all others, after responses under way."""
+        self._malformed = True
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if not cycle.more_body:
+                return  # a later request is malformed
+            if cycle.response_started:
+                self.transport.close()
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
         response = error_response(400, MALFORMED, {"Connection": "close"})
-        headers = [(name, value) for name, value in response.raw_headers]
-        for event in (
-            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-            h11.Data(data=bytes(response.body)),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
+        head = [STATUS_LINE[400], *(b"%s: %s\r\n" % header for header in response.raw_headers)]
+        self.transport.write(b"".join((*head, b"\r\n", bytes(response.body))))
         self.transport.close()
         self._expect_reading()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answer as HTTP and close: the client may go on in the other protocol."""
+        self.cycle.keep_alive = False
 
     def abort(self) -> None:
         self.open_connections.remove(self)
@@ -139,7 +237,6 @@ class Server(uvicorn.Server):
             backlog=ACCEPTED_AT_ONCE,
             timeout_keep_alive=int(limits.keep_alive_seconds),
             timeout_graceful_shutdown=DRAIN_SECONDS,
-            h11_max_incomplete_event_size=HEADER_BYTES,
         )
         super().__init__(config)
         limit_logs()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import parseaddr, parsedate_to_datetime
@@ -29,7 +30,7 @@ _LIST_TAG = re.compile(r"^\s*\[[^\]]{1,40}\]")
 _WROTE = re.compile(r"^.{0,200}(?:wrote|writes|schrieb|a écrit|escribió)\s*:?\s*$", re.IGNORECASE)
 _LONGEST_QUOTED = 40  # lines of a question that a reply may be recognised by
 _SHORTEST_QUOTED = 20  # characters of such a line
-_ERRORS = (ValueError, LookupError, TypeError, AttributeError, AssertionError)
+_ERRORS = (ValueError, LookupError, TypeError, AttributeError, AssertionError, MessageError)
 
 
 class _Mail(NamedTuple):
