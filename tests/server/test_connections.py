@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -300,4 +301,5 @@ def test_what_is_written_in_one_turn_is_sent_together():
         await asyncio.sleep(0)
         assert real.calls[3:] == ["abort"]
 
-    asyncio.run(run())
+    with ThreadPoolExecutor(1) as other:  # this thread may have a loop, of a browser's
+        other.submit(asyncio.run, run()).result()
