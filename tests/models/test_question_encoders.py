@@ -69,6 +69,7 @@ def test_idf_without_counts_weighs_all_alike():
 @pytest.mark.parametrize("fields", ["both", "title", "body"])
 def test_a_few_words_are_read_as_many(gate, fields, words, monkeypatch):
     model = make("rcnn", words, gate=gate, fields=fields, body_words=3)
+    model.prepare()
     posts = [([5, -3, 6], []), ([], [7, 8, 9, 10, 11]), ([], []), ([12], [13]), ([-2], [5, 1, 5])]
     for batch in (posts, posts[:1], posts[2:3]):
         few = Batch([numbers(title, body) for title, body in batch])
@@ -77,6 +78,24 @@ def test_a_few_words_are_read_as_many(gate, fields, words, monkeypatch):
             with monkeypatch.context() as patch:
                 patch.setattr("askonce.models.rcnn.FEW_WORDS", -1)
                 torch.testing.assert_close(by_numpy, model.encode(few))
+
+
+def test_words_that_are_known_follow_the_weights(words, monkeypatch):
+    monkeypatch.setattr("askonce.models.layers.gated_convolution.KNOWN_VALUES", 100)
+    model, other = make("rcnn", words), make("rcnn", words)
+    batches = [Batch([numbers([first, first + 1], [])]) for first in (5, 7, 5, 9)]
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter += 0.1
+        for weights in (model.state_dict(), other.state_dict()):
+            model.load_state_dict(weights)
+            expected = [model.encode(batch) for batch in batches]
+            model.prepare()
+            torch.testing.assert_close([model.encode(batch) for batch in batches], expected)
+        model.train()
+        model.layers[0].bias += 0.1
+        model.eval()
+        assert not torch.allclose(model.encode(batches[0]), expected[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
