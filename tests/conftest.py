@@ -197,9 +197,7 @@ def pytest_xdist_setupnodes(config, specs):
 
     folder = Path(tempfile.mkdtemp(prefix="askonce-workers-"))
     program, path = [sys.executable, str(Path(__file__).with_name("workers.py"))], folder / "socket"
-    loading = subprocess.Popen(
-        [*program, "load", str(path), *config.args], stdin=subprocess.PIPE
-    )
+    loading = subprocess.Popen([*program, "load", str(path), *config.args], stdin=subprocess.PIPE)
     while not path.exists():
         assert loading.poll() is None, "tests/workers.py did not start"
         time.sleep(0.01)
