@@ -35,10 +35,6 @@ if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ.setdefault("TMPDIR", str(MEMORY))
     tempfile.tempdir = None  # pytest has looked for it already
 
-# vectors that a teacher reads in tests do not go into the user's cache
-_CACHE = tempfile.TemporaryDirectory(prefix="askonce-cache-")
-os.environ["ASKONCE_CACHE"] = _CACHE.name
-
 # on a busy machine any example may take long; `make test-all` tries more of them
 settings.register_profile(
     "quick", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
@@ -187,14 +183,21 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def pytest_configure(config):
+    """Keep vectors that a teacher reads in tests out of the user's cache."""
+    cache = tempfile.TemporaryDirectory(prefix="askonce-cache-")
+    config.add_cleanup(cache.cleanup)
+    os.environ["ASKONCE_CACHE"] = cache.name
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config, specs):
-    """Fork the workers from one process that has loaded what most tests import."""
+    """Fork the workers from one process that has loaded the tests and what they import."""
     from execnet import XSpec
 
     folder = Path(tempfile.mkdtemp(prefix="askonce-workers-"))
     program, path = [sys.executable, str(Path(__file__).with_name("workers.py"))], folder / "socket"
-    loading = subprocess.Popen([*program, "load", str(path)], stdin=subprocess.PIPE)
+    loading = subprocess.Popen([*program, "load", str(path), *config.args], stdin=subprocess.PIPE)
     while not path.exists():
         assert loading.poll() is None, "tests/workers.py did not start"
         time.sleep(0.01)

@@ -1,9 +1,10 @@
-"""Workers of pytest-xdist, forked from one process that has loaded what most tests import.
+"""Workers of pytest-xdist, forked from one process that has loaded the tests and what they import.
 
-    python tests/workers.py load SOCKET            load, then fork whenever somebody connects
+    python tests/workers.py load SOCKET TESTS...   load, then fork whenever somebody connects
     python tests/workers.py start SOCKET -u -c X   run X in such a fork, as ``python -u -c X`` does
 
-Loading torch, SciPy and matplotlib takes longer than finding the tests, so it is done once.
+Loading torch, SciPy, matplotlib and the modules of tests takes longer than listing the tests, so it
+is done once.
 """
 
 import gc
@@ -12,9 +13,12 @@ import select
 import signal
 import socket
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 MODULES = (
     "alembic.command",
@@ -35,7 +39,17 @@ MODULES = (
 OPTIONAL = ("mcp", "playwright.sync_api", "sentence_transformers")
 
 
-def load(path: str) -> None:
+class Reports:
+    """Forgets modules that are skipped or cannot be imported, so that the workers report them."""
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        name = report.nodeid.removesuffix(".py").replace("/", ".")
+        if not report.passed:
+            for half_loaded in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:
+                del sys.modules[half_loaded]
+
+
+def load(path: str, *tests: str) -> None:
     """Fork for each connection; until stdin ends, as it does with pytest, and all forks too."""
     sys.path.pop(0)  # the folder of this file
     listener = socket.socket(socket.AF_UNIX)
@@ -46,6 +60,9 @@ def load(path: str) -> None:
     for name in OPTIONAL:
         with suppress(ImportError):
             import_module(name)
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        options = ["--collect-only", "--capture=no", "-p", "no:cacheprovider"]
+        pytest.main([*options, *tests], plugins=[Reports()])
     gc.freeze()
     while listener in select.select([listener, sys.stdin], [], [])[0]:
         connection, _ = listener.accept()

@@ -9,7 +9,7 @@ from html import unescape
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askonce.bench.report.blocks import (
@@ -159,7 +159,6 @@ def test_matplotlib_is_loaded_only_to_draw_and_torch_only_for_models():
 finite = st.floats(-1e6, 1e6)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(finite, min_size=1, max_size=20), st.booleans())
 def test_scales_hold_their_values_and_grid_lines(values, log):
     if log:

@@ -24,24 +24,31 @@ def figures(store):
     return {name: FIGURES[name](store) for name in INSIDE}
 
 
-def test_blocks_that_quote_say_so(figures):
-    for name, blocks in figures.items():
-        for block in blocks:
-            shown = block_html(block)
+@pytest.fixture(scope="module")
+def pages(figures):
+    """The blocks of each figure, and how a page shows them."""
+    return {
+        name: [(block, block_html(block)) for block in blocks] for name, blocks in figures.items()
+    }
+
+
+def test_blocks_that_quote_say_so(pages):
+    for name, blocks in pages.items():
+        for block, shown in blocks:
             assert block.quotes or not ("glue" in shown or "mend" in shown), (name, block.title)
 
 
-def test_every_figure_is_drawn(figures, tmp_path):
-    for name, blocks in figures.items():
+def test_every_figure_is_drawn(pages, tmp_path):
+    for name, blocks in pages.items():
         assert blocks, name
-        for block in blocks:
-            assert "nan" not in block_html(block)
+        for block, html in blocks:
+            assert "nan" not in html
             shown = block_markdown(block, tmp_path / "figures")
             assert shown.startswith("| text |") == isinstance(block, Strips)
             if isinstance(block, Plot):
                 ElementTree.fromstring(svg(block.chart, block.title))
     assert len(list((tmp_path / "figures").glob("*.svg"))) == 6
-    assert sum(isinstance(block, Strips) for blocks in figures.values() for block in blocks) == 3
+    assert sum(isinstance(block, Strips) for blocks in pages.values() for block, _ in blocks) == 3
 
 
 def test_rows_whose_weights_or_texts_are_gone_are_left_out(store, put_cell, tmp_path):

@@ -1,5 +1,6 @@
 """Posts are read before they are asked for: then a query reads nothing but the change number."""
 
+import shutil
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -15,11 +16,20 @@ from askonce.errors import ArchiveUnavailable
 QUESTION = "why does my rear tyre go flat"
 
 
+@pytest.fixture(scope="module")
+def modelled(indexed_bicycles, leave_models, tmp_path_factory):
+    """A copy of the built-in archive with models, their indexes built."""
+    folder = tmp_path_factory.mktemp("modelled") / indexed_bicycles.name
+    shutil.copytree(indexed_bicycles, folder)
+    with closing(Archive.open(folder)) as archive:
+        leave_models(archive, folder)
+    Engine.open(folder).close()
+    return folder
+
+
 @pytest.fixture
-def engine(bicycles_folder, leave_models):
-    with closing(Archive.open(bicycles_folder)) as archive:
-        leave_models(archive, bicycles_folder)
-    with Engine.open(bicycles_folder) as engine:
+def engine(modelled, tmp_path):
+    with Engine.open(shutil.copytree(modelled, tmp_path / modelled.name)) as engine:
         yield engine
 
 

@@ -24,17 +24,23 @@ def orders(scores):
             yield {document: -float(rank) for rank, document in enumerate(order)}
 
 
+def values_of_orders(judged, scores):
+    """The values of every such order, measured in one run."""
+    run = {str(n): order for n, order in enumerate(orders(scores))}
+    return list(evaluate(dict.fromkeys(run, judged), run).per_query.values())
+
+
 @given(judgements, tied)
 def test_expected_is_the_mean_over_all_orders(judged, scores):
     expected = values(judged, scores, "expected")
-    every = [values(judged, order, "trec") for order in orders(scores)]
+    every = values_of_orders(judged, scores)
     for metric in METRICS:
         assert expected[metric] == pytest.approx(fmean(v[metric] for v in every), abs=1e-12)
 
 
 @given(judgements, tied)
 def test_worst_and_best_are_the_extremes_over_all_orders(judged, scores):
-    every = [values(judged, order, "trec") for order in orders(scores)]
+    every = values_of_orders(judged, scores)
     worst, best = (values(judged, scores, rule) for rule in ("pessimistic", "optimistic"))
     for metric in METRICS:
         assert worst[metric] == pytest.approx(min(v[metric] for v in every), abs=1e-12)

@@ -290,11 +290,17 @@ def open_page(profile, trouble: Trouble):
 
 
 @pytest.fixture(scope="session")
-def screenshots(request: pytest.FixtureRequest) -> Path:
-    """The folder of screenshots."""
+def photograph(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """A function that saves a picture of the whole page; not in the quick tests, as it is slow."""
     folder = request.config.rootpath / "build" / "screenshots"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    quick = request.config.option.markexpr == "not slow"
+
+    def save(page, name: str) -> None:
+        if not quick:
+            folder.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+    return save
 
 
 @pytest.fixture

@@ -48,9 +48,7 @@ CONTRAST, FAULTS = (
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_every_state_is_readable_named_and_photographed(
-    open_page, modelled, screenshots, picture, theme
-):
+def test_every_state_is_readable_and_named(open_page, modelled, photograph, picture, theme):
     page = open_page(modelled, *WIDE, theme=theme)
     assert page.locator("html").get_attribute("data-theme") == theme
     for name, (address, show) in STATES.items():
@@ -60,17 +58,17 @@ def test_every_state_is_readable_named_and_photographed(
         assert page.evaluate(FAULTS) == [], name
         if theme == "light":
             picture(page, name)
-        page.screenshot(path=screenshots / f"{name}-{theme}.png", full_page=True)
+        photograph(page, f"{name}-{theme}")
 
 
 @pytest.mark.slow
-def test_nothing_is_wider_than_a_phone(open_page, modelled, screenshots):
+def test_nothing_is_wider_than_a_phone(open_page, modelled, photograph):
     page = open_page(modelled, *PHONE)
     for name, (address, show) in STATES.items():
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         page.goto(modelled + address)
         show(page)
-        page.screenshot(path=screenshots / f"{name}-phone.png", full_page=True)
+        photograph(page, f"{name}-phone")
         for width, height in (PHONE, SMALL):
             page.set_viewport_size({"width": width, "height": height})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
@@ -80,7 +78,7 @@ def test_nothing_is_wider_than_a_phone(open_page, modelled, screenshots):
 
 
 @pytest.mark.slow
-def test_pages_without_a_model_are_photographed(open_page, bare, screenshots):
+def test_pages_without_a_model_are_photographed(open_page, bare, photograph):
     page = open_page(bare)
     nothing = ("?q=xyzzyqwertz", wait_for(".nothing"))  # vectors would find something
     states = {name: STATES[name] for name in ("unfolded", "archive", "model")}
@@ -88,7 +86,7 @@ def test_pages_without_a_model_are_photographed(open_page, bare, screenshots):
         page.goto(bare + address)
         show(page)
         assert page.evaluate(CONTRAST) == [], name
-        page.screenshot(path=screenshots / f"{name}-bm25.png", full_page=True)
+        photograph(page, f"{name}-bm25")
 
 
 def test_nothing_of_another_test_is_left(open_page, profile, bare):

@@ -95,10 +95,10 @@ AWKWARD += [
 
 @pytest.mark.parametrize("unit", AWKWARD)
 def test_time_is_linear_in_awkward_input(unit):
-    text = unit * (1_000_000 // len(unit))
+    text = unit * (300_000 // len(unit))
     start = time.process_time()
     tokenise("a" + text)
-    assert time.process_time() - start < 20  # a quadratic pattern takes minutes
+    assert time.process_time() - start < 6  # a quadratic pattern takes a minute
 
 
 def test_whitespace_tokeniser_leaves_tokens_alone():
