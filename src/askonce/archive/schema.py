@@ -34,7 +34,7 @@ def prepare(engine: Engine, name: str, create: bool = False) -> None:
             with database.writing(engine) as connection:
                 database.lock_for_transaction(connection, "create")
                 if _format(connection) is None:  # else another process has just created it
-                    metadata.create_all(connection, checkfirst=False)
+                    metadata.create_all(connection)
                     connection.execute(state.insert(), {"one": 1, "format": FORMAT, "change": 0})
             return
     except DBAPIError as error:
